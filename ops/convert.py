@@ -1,0 +1,121 @@
+"""Converters of options: each checks what a caller gave and returns the canonical Python value, or raises RuleError."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .dims import SymDim
+from .schema import fail
+from .types import integer_bounds, numpy_dtype
+
+UINT_MAX = 2**32 - 1
+Convert = Callable[[Any], Any]
+
+
+def boolean(value: Any) -> bool:
+    """A bool."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    fail(f"expected True or False, got {value!r}")
+
+
+def integer(low: int, high: int) -> Convert:
+    """An integer within bounds; bool and non-integral numbers are refused (WebIDL's EnforceRange)."""
+
+    def convert(value: Any) -> int:
+        if isinstance(value, (bool, np.bool_)):
+            fail(f"expected an integer from {low} to {high}, got {value!r}")
+        if isinstance(value, (float, np.floating)) and float(value).is_integer():
+            value = int(value)
+        try:
+            number = operator.index(value)
+        except TypeError:
+            fail(f"expected an integer from {low} to {high}, got {value!r}")
+        if not low <= number <= high:
+            fail(f"expected an integer from {low} to {high}, got {number}")
+        return number
+
+    return convert
+
+
+uint = integer(0, UINT_MAX)
+"""An unsigned 32-bit integer."""
+int32 = integer(-(2**31), 2**31 - 1)
+
+
+def sequence(item: Convert, length: int | None = None) -> Convert:
+    """A tuple of converted items, of a given length if one is stated. Its length may also be checked by the rule."""
+
+    def convert(value: Any) -> tuple[Any, ...]:
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            fail(f"expected a sequence, got {value!r}")
+        items = tuple(item(v) for v in value)
+        if length is not None and len(items) != length:
+            fail(f"expected {length} values, got {len(items)}: {items}")
+        return items
+
+    return convert
+
+
+def dimension(value: Any) -> int | SymDim:
+    """A dimension: an unsigned integer or a symbolic one."""
+    return value if isinstance(value, SymDim) else uint(value)
+
+
+def nullable(item: Convert) -> Convert:
+    """None, or what ``item`` accepts."""
+    return lambda value: None if value is None else item(value)
+
+
+def number(value: Any) -> int | float:
+    """An MLNumber: an int (of any size) or a float, infinities and NaN included."""
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    fail(f"expected a number, got {value!r}")
+
+
+def double(value: Any) -> float:
+    """A finite double (WebIDL's double refuses infinities and NaN)."""
+    result = float(number(value))
+    if not math.isfinite(result):
+        fail(f"expected a finite number, got {result}")
+    return result
+
+
+def enum(*members: str) -> Convert:
+    """One of the given strings."""
+
+    def convert(value: Any) -> str:
+        if isinstance(value, str) and value in members:
+            return value
+        fail(f"expected one of {', '.join(members)}, got {value!r}")
+
+    return convert
+
+
+def cast_number(value: int | float, dtype: str) -> int | float:
+    """A number cast to a data type as the standard's section "Casting" says: rounded to nearest even, integers clamped."""
+    if dtype in ("float32", "float16", "bfloat16", "float64"):
+        if isinstance(value, int):
+            try:
+                value = float(value)
+            except OverflowError:
+                value = math.copysign(math.inf, value)
+        with np.errstate(over="ignore"):
+            return float(np.asarray(value, np.float64).astype(numpy_dtype(dtype)).astype(np.float64))
+    low, high = integer_bounds(dtype)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return 0
+        if math.isinf(value):
+            return high if value > 0 else low
+    return min(max(round(value), low), high)
