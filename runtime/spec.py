@@ -1,0 +1,134 @@
+"""A compiled program as plain data: what the compiler hands to the runtime and what a ``.bsl`` file stores."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .dtypes import numpy_dtype
+
+__all__ = ["KernelCode", "ProgramSpec", "Row", "Slot", "SlotKind", "TensorSpec"]
+
+
+class SlotKind(enum.IntEnum):
+    """What one 8-byte entry of a row's table holds. The numbers are stored in files: never renumber."""
+
+    INPUT = 0
+    OUTPUT = 1
+    ARENA = 2
+    CONST = 3
+    INT = 4
+    FLOAT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """An input or output of a program: all sizes are concrete, rows are C-contiguous."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of elements; 1 for a scalar (shape ``()``)."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return self.size * numpy_dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One entry of a row's table.
+
+    * ``INPUT`` / ``OUTPUT`` / ``CONST``: the address of buffer ``index`` plus ``value`` bytes;
+    * ``ARENA``: the address of the arena plus ``value`` bytes;
+    * ``INT``: the int64 ``value``; ``FLOAT``: the bits of the float64 ``value``.
+    """
+
+    kind: SlotKind
+    index: int = 0
+    value: int | float = 0
+
+    @staticmethod
+    def input(index: int, offset: int = 0) -> Slot:
+        return Slot(SlotKind.INPUT, index, offset)
+
+    @staticmethod
+    def output(index: int, offset: int = 0) -> Slot:
+        return Slot(SlotKind.OUTPUT, index, offset)
+
+    @staticmethod
+    def const(index: int, offset: int = 0) -> Slot:
+        return Slot(SlotKind.CONST, index, offset)
+
+    @staticmethod
+    def arena(offset: int) -> Slot:
+        return Slot(SlotKind.ARENA, 0, offset)
+
+    @staticmethod
+    def integer(value: int) -> Slot:
+        return Slot(SlotKind.INT, 0, value)
+
+    @staticmethod
+    def real(value: float) -> Slot:
+        return Slot(SlotKind.FLOAT, 0, value)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """Source of one kernel: Python text that defines one function ``(table, start, stop)`` for Numba.
+
+    ``names`` lists the primitives that the text uses; the compile step resolves them. ``key`` is the hash of both.
+    ``label`` says to people what the kernel does and takes no part in the key, so that equal kernels are shared.
+    """
+
+    key: str
+    source: str
+    names: tuple[str, ...] = ()
+    label: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, source: str, names: Sequence[str] = (), label: str = "") -> KernelCode:
+        """The kernel with its key computed from ``source`` and ``names``."""
+        digest = hashlib.sha256("\0".join((source, *names)).encode()).hexdigest()
+        return cls(digest, source, tuple(names), label)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One call of a kernel over the units ``start <= u < stop`` (what a unit is, is the kernel's business).
+
+    The executor may split the units over threads: every cut lies a multiple of ``min_chunk`` units after ``start``.
+    ``cost`` is the estimated time of the whole row on one core, in nanoseconds; cheap rows are not split.
+    ``serial`` forbids splitting. ``label`` is the user's own label(s) of the operators that the row computes.
+    """
+
+    kernel: int
+    slots: tuple[Slot, ...]
+    start: int
+    stop: int
+    cost: float
+    min_chunk: int = 1
+    serial: bool = False
+    label: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramSpec:
+    """A whole program: rows run in order; row ``r`` sees everything that earlier rows wrote."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    rows: tuple[Row, ...]
+    kernels: tuple[KernelCode, ...]
+    constants: tuple[np.ndarray, ...]
+    arena_bytes: int
