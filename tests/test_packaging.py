@@ -46,7 +46,9 @@ def test_every_folder_with_modules_is_a_package() -> None:
     assert orphans == set()
 
 
-@pytest.mark.parametrize("statement", ["import basalt", "import basalt.runtime, basalt.serialization", "import basalt.ops"])
+@pytest.mark.parametrize(
+    "statement", ["import basalt", "import basalt.runtime, basalt.serialization", "import basalt.ops"]
+)
 def test_import_loads_no_compiler(statement: str) -> None:
     assert modules_after(statement) & {"numba", "llvmlite", "onnx", "scipy", "sklearn", "rich", "click"} == set()
 

@@ -39,9 +39,7 @@ def test_gradients_agree_with_finite_differences(name: str, monkeypatch: pytest.
             assert analytic.flat[index] == pytest.approx(numeric, rel=1e-5, abs=1e-7)
 
 
-def directional_derivative(
-    layer: object, x: np.ndarray, upstream: np.ndarray, array: np.ndarray, index: int
-) -> float:
+def directional_derivative(layer: object, x: np.ndarray, upstream: np.ndarray, array: np.ndarray, index: int) -> float:
     """Central difference of sum(upstream * forward(x)) by one element of ``array``."""
     step, kept, values = 1e-6, array.flat[index], []
     for sign in (1, -1):

@@ -1,0 +1,97 @@
+"""The command group and the rules that hold for every command: errors, exit statuses, output.
+
+Commands import what they need when they run, so that help and version come at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from basalt.cli.ops import ops
+from basalt.cli.run import run_command
+from basalt.errors import BasaltError
+
+OK, FAILED, USAGE = 0, 1, 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(None, "--version", package_name="basalt-compiler", message="bslc %(version)s")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Compile neural-network models to machine code for this CPU, run and inspect them.
+
+    A MODEL is a .bsl or an .onnx file.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(USAGE)
+
+
+for command in (run_command, ops):
+    cli.add_command(command)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line (without the program's name) and return the exit status."""
+    _accept_any_character()
+    try:
+        status = cli.main(list(arguments), prog_name="bslc", standalone_mode=False)
+        sys.stdout.flush()
+    except BaseException as error:
+        if "traceback" in os.environ.get("BASALT_DEBUG", "").split(","):
+            raise
+        return _status_of(error)
+    return status if isinstance(status, int) else OK
+
+
+def _accept_any_character() -> None:
+    """Print what the terminal's encoding lacks as an escape instead of failing on it."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _status_of(error: BaseException) -> int:
+    """Say on stderr what went wrong, in one or two lines, and return the exit status for it."""
+    match error:
+        case BrokenPipeError():
+            # The interpreter flushes stdout once more at exit, which must not fail a second time.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return BROKEN_PIPE
+        case KeyboardInterrupt() | click.Abort():
+            _complain("interrupted")
+            return INTERRUPTED
+        case SystemExit():
+            raise error
+        case click.UsageError():
+            _complain(f"error: {error.format_message()}")
+            if error.ctx is not None:
+                _complain(f"See '{error.ctx.command_path} --help'.")
+            return USAGE
+        case click.ClickException():
+            _complain(f"error: {error.format_message()}")
+        case BasaltError():
+            _complain(f"error: {error}")
+        case MemoryError():
+            _complain(f"error: out of memory{f': {error}' if str(error) else ''}")
+        case OSError():
+            _complain(f"error: {error.filename}: {error.strerror}" if error.filename else f"error: {error}")
+        case _:
+            _complain(f"error: internal error: {type(error).__name__}: {error}")
+            _complain("This is a bug in Basalt; BASALT_DEBUG=traceback shows where it happened.")
+    return FAILED
+
+
+def _complain(message: str) -> None:
+    click.secho(message, err=True, fg="red" if message.startswith("error") and _colours_wanted() else None)
+
+
+def _colours_wanted() -> bool:
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")

@@ -1,0 +1,132 @@
+"""Arrays of the command line: files read and written, random feeds, summaries."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+import numpy as np
+
+__all__ = ["check_target", "random_feeds", "read", "save", "summary"]
+
+FIRST_VALUES = 5
+
+
+class InputSpec(Protocol):
+    """What a model says of an input; a symbolic dimension is anything but an int."""
+
+    name: str
+    dtype: str
+    shape: Sequence[Any]
+
+
+def read(path: Path) -> np.ndarray:
+    """The array in a .npy file. Raises click.ClickException where the file holds none; never unpickles."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, TypeError) as error:
+        raise click.ClickException(f"{path}: not a readable .npy file: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise click.ClickException(f"{path}: holds several arrays, expected one .npy array")
+    return array
+
+
+def random_feeds(specs: Sequence[InputSpec], sizes: Mapping[str, tuple[int, ...]], seed: int) -> dict[str, np.ndarray]:
+    """An array for each input: floats uniform in [0, 1), everything else 0 or 1; unknown sizes are 1."""
+    from basalt.ops import numpy_dtype
+
+    rng = np.random.default_rng(seed)
+    feeds = {}
+    for spec in specs:
+        declared = tuple(size if isinstance(size, int) else 1 for size in spec.shape)
+        dtype = np.dtype(numpy_dtype(spec.dtype))
+        integral = dtype.kind in "iub" or "int" in dtype.name
+        shape = sizes.get(spec.name, declared)
+        feeds[spec.name] = (rng.integers(0, 2, shape) if integral else rng.random(shape)).astype(dtype)
+    return feeds
+
+
+def summary(name: str, array: np.ndarray) -> dict[str, Any]:
+    """Name, dtype, shape, min, mean, max and first values; min, mean and max are None where there are none."""
+    entry: dict[str, Any] = {"name": name, "dtype": array.dtype.name, "shape": list(array.shape)}
+    values = _plain(array)
+    first = values.reshape(-1)[:FIRST_VALUES].tolist()
+    if values.dtype.kind not in "biufc" or not values.size:
+        return entry | {"min": None, "mean": None, "max": None, "first": [str(value) for value in first]}
+    with np.errstate(all="ignore"):
+        mean = float(values.mean(dtype=np.float64))
+    return entry | {"min": values.min().item(), "mean": mean, "max": values.max().item(), "first": first}
+
+
+def save(target: Path, outputs: Mapping[str, np.ndarray]) -> None:
+    """Write the outputs to ``target``: a .npz file, or else a folder that gets a .npy file an output.
+
+    Types that .npy files cannot hold are widened: bfloat16 and float8 to float32, int4 to int8.
+    Each file is replaced only once its new content is complete.
+    """
+    plain = {name: _plain(array) for name, array in outputs.items()}
+    if target.suffix == ".npz":
+        with _replacing(target) as file, zipfile.ZipFile(file, "w") as archive:
+            for name, array in plain.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, array, allow_pickle=False)
+        return
+    files = _file_names(plain)
+    target.mkdir(exist_ok=True)
+    for name, array in plain.items():
+        with _replacing(target / files[name]) as file:
+            np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def check_target(target: Path) -> None:
+    """Refuse a place where :func:`save` could not write, before the work is done for it."""
+    if not target.parent.is_dir():
+        raise click.UsageError(f"--output: folder {str(target.parent)!r} does not exist")
+    if target.suffix == ".npz" and target.is_dir():
+        raise click.UsageError(f"--output: {str(target)!r} is a folder")
+    if target.suffix != ".npz" and target.exists() and not target.is_dir():
+        raise click.UsageError(f"--output: {str(target)!r} is a file; expected FILE.npz or a folder")
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """The array in a type of NumPy's own."""
+    if array.dtype.kind == "O":
+        return array.astype(np.str_)
+    if array.dtype.isbuiltin == 1:
+        return array
+    return array.astype(np.int8 if "int" in array.dtype.name else np.float32)
+
+
+def _file_names(names: Mapping[str, Any]) -> dict[str, str]:
+    """A file name for each output, other characters than letters, digits, '.', '-' and '_' replaced by '_'."""
+    files = {name: re.sub(r"[^\w.-]", "_", name) + ".npy" for name in names}
+    if len(set(files.values())) < len(files):
+        raise click.UsageError("--output: two outputs would get the same file name; save to a .npz file instead")
+    return files
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[IO[bytes]]:
+    """A file to write to that becomes ``target`` at the end, or vanishes when the block fails."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

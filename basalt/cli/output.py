@@ -1,0 +1,78 @@
+"""What commands print: tables, JSON, and progress on a terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+__all__ = ["json_option", "print_json", "print_table", "progress", "size_text"]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()) -> None:
+    """Print rows under a heading, the columns named in ``right`` aligned right.
+
+    In a pipe the text has no colours and lines are as long as their content.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    if sys.stdout.isatty():
+        Console().print(table)
+        return
+    console = Console(width=1_000_000, color_system=None, force_terminal=False)
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def print_json(value: Any) -> None:
+    """Print ``value`` as indented JSON; NaN and infinities, which JSON lacks, as strings."""
+    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+@contextmanager
+def progress(message: str) -> Iterator[None]:
+    """Show ``message`` with a spinner on stderr while the block runs, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(message):
+        yield
+
+
+def size_text(size: int) -> str:
+    """A number of bytes for people: ``812 B``, ``1.4 MB`` (1 MB is 1,000,000 bytes)."""
+    if size < 1000:
+        return f"{size} B"
+    value, unit = size / 1e3, "kB"
+    for larger in ("MB", "GB"):
+        if value >= 999.95:
+            value, unit = value / 1e3, larger
+    return f"{value:.1f} {unit}"
