@@ -35,7 +35,7 @@ lint: $(VENV)/.installed-lint
 	@$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
 	rm -rf build/lib $(SITE)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --root-user-action=ignore --no-deps \
 	    --no-build-isolation --target $(SITE) .
 	cd $(SITE)
 	../../$(BIN)/mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache \
@@ -51,7 +51,7 @@ $(VENV)/.installed-lint: EXTRAS := [lint]
 $(VENV)/.installed-dev: EXTRAS := [dev]
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	@echo "Installing basalt-compiler$(EXTRAS) into $(VENV) ..." >&2
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --editable '.$(EXTRAS)'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --root-user-action=ignore --editable '.$(EXTRAS)'
 	touch $@
 
 $(BIN)/python:
