@@ -90,7 +90,8 @@ def _status_of(error: BaseException) -> int:
 
 
 def _complain(message: str) -> None:
-    click.secho(message, err=True, fg="red" if message.startswith("error") and _colours_wanted() else None)
+    # click.echo would write UTF-8 to a stream that asks for ASCII.
+    print(click.style(message, fg="red") if _colours_wanted() else message, file=sys.stderr)
 
 
 def _colours_wanted() -> bool:

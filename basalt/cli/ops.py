@@ -64,7 +64,7 @@ def _limits(tensor: Operand | Output) -> dict[str, Any]:
 
 def _print_description(operator: Operator) -> None:
     description = _description(operator)
-    click.echo(f"{description['name']}\n\n{description['doc']}\n")
+    print(f"{description['name']}\n\n{description['doc']}\n")
     rows = [
         [
             kind,
@@ -78,7 +78,7 @@ def _print_description(operator: Operator) -> None:
     ]
     print_table(["", "name", "data types", "rank", ""], rows)
     if description["options"]:
-        click.echo()
+        print()
         rows = [[option["name"], option["default"], option["doc"]] for option in description["options"]]
         print_table(["option", "default", ""], rows)
 

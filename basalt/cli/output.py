@@ -37,12 +37,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: It
     with console.capture() as capture:
         console.print(table)
     for line in capture.get().splitlines():
-        click.echo(line.rstrip())
+        print(line.rstrip())
 
 
 def print_json(value: Any) -> None:
     """Print ``value`` as indented JSON; NaN and infinities, which JSON lacks, as strings."""
-    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False))
+    print(json.dumps(_plain(value), indent=2, ensure_ascii=False))
 
 
 def _plain(value: Any) -> Any:

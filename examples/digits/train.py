@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from graph import export
 from layers import Adam, Array, Conv3x3, Dense, Layer, MaxPool2x2, Relu, cross_entropy
 from numpy.typing import NDArray
 
@@ -127,6 +128,7 @@ def main() -> None:
     weights = {f"{name}.{key}": v for name, layer in network.items() for key, v in layer.parameters.items()}
     np.savez(folder / "weights.npz", **weights)
     np.savez_compressed(folder / "test_images.npz", images=test_x.astype(np.uint8), labels=test_y.astype(np.uint8))
+    export(folder / "weights.npz", folder / "digits.bsl")
 
 
 if __name__ == "__main__":

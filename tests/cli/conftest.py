@@ -1,0 +1,89 @@
+"""Running ``bslc`` as a user does: as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+TIMEOUT = 300
+PROGRAM = [sys.executable, "-c", "from basalt.cli import main; main()"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended; ``out`` and ``err`` are what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Bslc:
+    """Runs commands in a folder of the test's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> Done:
+        """Run one command with pipes for stdout and stderr."""
+        command = [*PROGRAM, *map(str, arguments)]
+        done = subprocess.run(
+            command, capture_output=True, cwd=self.folder, env=_environment(environment), timeout=TIMEOUT, check=False
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def through(self, arguments: str, filter_command: str) -> Done:
+        """Run ``bslc arguments | filter_command`` in a shell; stderr is bslc's."""
+        python = f"'{sys.executable}' -c 'from basalt.cli import main; main()'"
+        done = subprocess.run(
+            ["bash", "-c", f"{python} {arguments} | {filter_command}"],
+            capture_output=True,
+            cwd=self.folder,
+            env=_environment(None),
+            timeout=TIMEOUT,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def on_terminal(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> Done:
+        """Run one command with a terminal for stdout and stderr together, which come back as ``out``."""
+        ours, theirs = pty.openpty()
+        command = [*PROGRAM, *map(str, arguments)]
+        variables = _environment({"TERM": "xterm-256color", **(environment or {})})
+        with subprocess.Popen(command, stdout=theirs, stderr=theirs, cwd=self.folder, env=variables) as process:
+            os.close(theirs)
+            chunks = []
+            while chunk := _read(ours):
+                chunks.append(chunk)
+            status = process.wait(TIMEOUT)
+        os.close(ours)
+        return Done(status, b"".join(chunks).decode().replace("\r\n", "\n"), "")
+
+
+def _read(descriptor: int) -> bytes:
+    """The next bytes of a terminal, empty once its other side is closed."""
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:
+        return b""
+
+
+def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+    """The test's environment without what would change the output."""
+    kept = {
+        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "BASALT_DEBUG")
+    }
+    return {**kept, **(extra or {})}
+
+
+@pytest.fixture
+def bslc(tmp_path: Path) -> Bslc:
+    """The command, run in the test's temporary folder."""
+    return Bslc(tmp_path)
