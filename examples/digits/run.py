@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+import basalt
+
 FOLDER = Path(__file__).resolve().parent
 REQUIRED_ACCURACY = 0.97
 SHADES = " ░▒▓█"
@@ -64,3 +66,38 @@ def median_seconds(call: Callable[[int], object], repetitions: int) -> float:
         call(index)
         times.append(time.perf_counter() - start)
     return statistics.median(times)
+
+
+def main() -> int:
+    """Load, compile, classify, draw, measure; return the exit status."""
+    start = time.perf_counter()
+    model = basalt.load(FOLDER / "digits.bsl")
+    loaded = time.perf_counter()
+    with np.load(FOLDER / "test_images.npz") as file:
+        images, labels = file["images"], file["labels"].astype(int)
+    pixels = images[:, None].astype(np.float32) / np.float32(16)
+
+    compiling = time.perf_counter()
+    whole = model.compile({"image": pixels.shape})
+    single = model.compile({"image": (1, *pixels.shape[1:])})
+    compiled = time.perf_counter()
+
+    predictions = whole.run({"image": pixels})["probabilities"].argmax(axis=1)
+    right = predictions == labels
+    shown = choose(right)
+    print(gallery(images[shown], labels[shown].tolist(), predictions[shown].tolist()))
+
+    one = median_seconds(lambda i: single.run({"image": pixels[i : i + 1]}), len(pixels))
+    batch = median_seconds(lambda _: whole.run({"image": pixels}), 20) / len(pixels)
+    print(f"accuracy  {right.mean():.2%}  ({right.sum()} of {len(right)} images that training never saw)")
+    print(f"loaded    {(loaded - start) * 1e3:.1f} ms")
+    print(f"compiled  {(compiled - compiling) * 1e3:.1f} ms for batches of 1 and {len(pixels)}")
+    print(f"an image  {one * 1e6:.1f} us alone, {batch * 1e6:.1f} us in a batch of {len(pixels)} (medians)")
+    if right.mean() < REQUIRED_ACCURACY:
+        print(f"error: accuracy is below {REQUIRED_ACCURACY:.0%}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
