@@ -1,7 +1,32 @@
-"""Bytes to plain data and back: the ``.bsl`` container."""
+"""Bytes to plain data and back: the ``.bsl`` container, its kinds and their codecs (docs/bsl-format.md)."""
 
 from __future__ import annotations
 
+from .container import file_size, load, peek_kind, save, save_payload
 from .graph_data import AttrValue, Dim, GraphData, NodeData, TensorSpec
+from .header import MAGIC, VERSION
+from .kinds import Codec, Kind, read_payload, register_codec, write_payload
+from .payload_reader import PayloadReader
+from .payload_writer import PayloadWriter
 
-__all__ = ["AttrValue", "Dim", "GraphData", "NodeData", "TensorSpec"]
+__all__ = [
+    "MAGIC",
+    "VERSION",
+    "AttrValue",
+    "Codec",
+    "Dim",
+    "GraphData",
+    "Kind",
+    "NodeData",
+    "PayloadReader",
+    "PayloadWriter",
+    "TensorSpec",
+    "file_size",
+    "load",
+    "peek_kind",
+    "read_payload",
+    "register_codec",
+    "save",
+    "save_payload",
+    "write_payload",
+]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,7 @@ __all__ = ["AttrValue", "Dim", "GraphData", "NodeData", "TensorSpec"]
 Dim: TypeAlias = int | str
 """A static size, or a symbolic one: a name or an expression text such as ``"batch"`` or ``"2*n + 1"``."""
 
-AttrValue: TypeAlias = Union[None, bool, int, float, str, bytes, tuple["AttrValue", ...]]
+AttrValue: TypeAlias = bool | int | float | str | bytes | tuple["AttrValue", ...] | None
 """An attribute. Integers lie in [-2**63, 2**64); floats are binary64; tuples may nest, 16 levels at most."""
 
 
