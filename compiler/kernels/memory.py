@@ -1,0 +1,131 @@
+"""Parameters, loads and stores of generated kernels.
+
+A kernel gets the address of a table of 8-byte slots: buffer addresses, int64 parameters, float64 parameters. Elements
+are indexed in units of their own type and lie at their natural alignment.
+
+``load_*`` and ``store_*`` promise LLVM that no buffer that is read overlaps one that is written (other than the very
+element that the same iteration read before it writes), so that a loop over many buffers vectorises without run-time
+overlap checks. Kernels that read back what they wrote use ``loadrw_*`` and ``storerw_*``, which promise nothing.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from basalt.compiler.kernels import half
+from basalt.compiler.kernels.emit import FLOATS, I8, I16, I64, INTEGERS, REGISTERS, Emitter, Recipe
+from llvmlite import ir
+from numba.core import types
+
+__all__ = ["recipes"]
+
+SLOT_BYTES = 8
+
+
+def _element(e: Emitter, pointer: ir.Value, index: ir.Value, type_: ir.Type) -> ir.Value:
+    return e.b.gep(e.b.bitcast(pointer, type_.as_pointer()), [index], inbounds=True)
+
+
+def _slot(e: Emitter, table: ir.Value, index: ir.Value, type_: ir.Type) -> ir.Value:
+    place = _element(e, table, index, type_)
+    value = e.b.load(place, typ=type_, align=SLOT_BYTES)
+    # The table never changes while a kernel runs.
+    value.set_metadata("invariant.load", e.b.module.add_metadata([]))
+    return value
+
+
+def _pointer(e: Emitter, table: ir.Value, index: ir.Value) -> ir.Value:
+    return _slot(e, table, index, I8.as_pointer())
+
+
+def _integer_parameter(type_: ir.IntType, e: Emitter, table: ir.Value, index: ir.Value) -> ir.Value:
+    value = _slot(e, table, index, I64)
+    return value if type_.width == 64 else e.b.trunc(value, type_)
+
+
+def _float_parameter(type_: ir.Type, e: Emitter, table: ir.Value, index: ir.Value) -> ir.Value:
+    value = _slot(e, table, index, FLOATS["f64"].llvm)
+    return value if type_ == value.type else e.b.fptrunc(value, type_)
+
+
+def _offset(e: Emitter, pointer: ir.Value, distance: ir.Value) -> ir.Value:
+    return _element(e, pointer, distance, I8)
+
+
+def _promise_disjoint(e: Emitter, access: Any, own: str, other: str) -> None:
+    # Scopes and their domain are named by strings: equal names mean the same scope, in every module.
+    module = e.b.module
+    domain = module.add_metadata(["basalt.buffers"])
+    scopes = {name: module.add_metadata([module.add_metadata([f"basalt.{name}", domain])]) for name in (own, other)}
+    access.set_metadata("alias.scope", scopes[own])
+    access.set_metadata("noalias", scopes[other])
+
+
+def _load(type_: ir.Type, disjoint: bool, e: Emitter, pointer: ir.Value, index: ir.Value) -> ir.Value:
+    place = _element(e, pointer, index, type_)
+    value = e.b.load(place, typ=type_, align=_alignment(type_))
+    if disjoint:
+        _promise_disjoint(e, value, "read", "written")
+    return value
+
+
+def _store(type_: ir.Type, disjoint: bool, e: Emitter, pointer: ir.Value, index: ir.Value, value: ir.Value) -> None:
+    place = _element(e, pointer, index, type_)
+    access = e.b.store(value, place, align=_alignment(type_))
+    if disjoint:
+        _promise_disjoint(e, access, "written", "read")
+
+
+def _alignment(type_: ir.Type) -> int:
+    return type_.width // 8 if isinstance(type_, ir.IntType) else {"float": 4, "double": 8}[str(type_)]
+
+
+def _load_half(kind: str, disjoint: bool, e: Emitter, pointer: ir.Value, index: ir.Value) -> ir.Value:
+    return half.widen(e, kind, _load(I16, disjoint, e, pointer, index))
+
+
+def _store_half(kind: str, disjoint: bool, e: Emitter, pointer: ir.Value, index: ir.Value, value: ir.Value) -> None:
+    _store(I16, disjoint, e, pointer, index, half.narrow(e, kind, value))
+
+
+def _constant(type_: ir.Type, e: Emitter, value: ir.Value) -> ir.Value:
+    if value.type == type_:
+        return value
+    return e.b.trunc(value, type_) if isinstance(type_, ir.IntType) else e.b.fptrunc(value, type_)
+
+
+def _from_bits(type_: ir.Type, width: int, e: Emitter, bits: ir.Value) -> ir.Value:
+    return e.b.bitcast(bits if width == 64 else e.b.trunc(bits, ir.IntType(width)), type_)
+
+
+def _accesses() -> dict[str, Recipe]:
+    found: dict[str, Recipe] = {}
+    address, index = types.voidptr, types.intp
+    stored = {name: (t.numba, partial(_load, t.llvm), partial(_store, t.llvm)) for name, t in REGISTERS.items()}
+    stored["bool"] = stored["u8"]
+    for kind in ("f16", "bf16"):
+        stored[kind] = (types.float32, partial(_load_half, kind), partial(_store_half, kind))
+    for suffix, (register, load, store) in stored.items():
+        for form, disjoint in (("", True), ("rw", False)):
+            found[f"load{form}_{suffix}"] = Recipe(register, (address, index), partial(load, disjoint))
+            found[f"store{form}_{suffix}"] = Recipe(types.void, (address, index, register), partial(store, disjoint))
+    return found
+
+
+def recipes() -> dict[str, Recipe]:
+    """``ptr offset par_* const_* bits_* load_* store_* loadrw_* storerw_*``."""
+    table = (types.voidptr, types.intp)
+    found = {
+        "ptr": Recipe(types.voidptr, table, _pointer),
+        "offset": Recipe(types.voidptr, table, _offset),
+    }
+    for name, t in FLOATS.items():
+        found[f"par_{name}"] = Recipe(t.numba, table, partial(_float_parameter, t.llvm))
+        found[f"const_{name}"] = Recipe(t.numba, (types.float64,), partial(_constant, t.llvm))
+        found[f"bits_{name}"] = Recipe(t.numba, (types.uint64,), partial(_from_bits, t.llvm, t.bits))
+    for name, t in INTEGERS.items():
+        found[f"par_{name}"] = Recipe(t.numba, table, partial(_integer_parameter, t.llvm))
+        literal = types.int64 if t.signed else types.uint64
+        found[f"const_{name}"] = Recipe(t.numba, (literal,), partial(_constant, t.llvm))
+    return found | _accesses()

@@ -1,0 +1,56 @@
+"""The scalar primitives of generated kernels, by name.
+
+Names are ``{operation}_{type}``, with f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 for values in registers, f16 bf16 bool
+for values in memory, and ``cast_{source}_{destination}``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from basalt.compiler.kernels import arith, convert, memory
+from basalt.compiler.kernels.emit import Recipe, build
+
+__all__ = ["SUFFIXES", "names_for", "namespace", "resolve"]
+
+SUFFIXES = {
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool",
+    "int8": "i8", "uint8": "u8", "int16": "i16", "uint16": "u16",
+    "int32": "i32", "uint32": "u32", "int64": "i64", "uint64": "u64",
+}  # fmt: skip
+
+
+@functools.cache
+def _recipes() -> dict[str, Recipe]:
+    return memory.recipes() | arith.recipes() | convert.recipes()
+
+
+@functools.cache
+def _primitive(name: str) -> Any:
+    return build(name, _recipes()[name])
+
+
+def resolve(names: Iterable[str]) -> dict[str, Any]:
+    """The Numba intrinsics called `names`, made when first asked for.
+
+    Raises:
+        KeyError: with the first name that is no primitive's.
+    """
+    return {name: _primitive(name) for name in names}
+
+
+def namespace() -> dict[str, Any]:
+    """Every primitive; `resolve` is for those who need a few."""
+    return resolve(_recipes())
+
+
+def names_for(dtype: str) -> frozenset[str]:
+    """Names of the primitives of a data type, given as ``float32`` or by its suffix ``f32``.
+
+    Raises:
+        KeyError: with `dtype`, if there is no such type.
+    """
+    suffix = dtype if dtype in SUFFIXES.values() else SUFFIXES[dtype]
+    return frozenset(name for name in _recipes() if suffix in name.split("_")[1:])
