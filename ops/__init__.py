@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
-from . import unary
+from . import (  # noqa: F401  (importing them registers their operators)
+    activation,
+    arg,
+    binary,
+    casting,
+    conv,
+    indexing,
+    joining,
+    layout,
+    linear_algebra,
+    logical,
+    normalization,
+    pool,
+    quantize,
+    recurrent,
+    reduction,
+    resample,
+    scan,
+    select,
+    slicing,
+    softmax,
+    unary,
+)
 from .dims import Dim, Shape, SymDim, bind_shape, known, parse_dim, symbol
 from .registry import all_operators, get
 from .schema import Operator
@@ -15,12 +37,20 @@ __all__ = [
     "SymDim",
     "TensorType",
     "all_operators",
+    "arg",
     "bind_shape",
+    "conv",
     "dtype_name",
     "get",
     "known",
+    "linear_algebra",
+    "normalization",
     "numpy_dtype",
     "parse_dim",
+    "pool",
+    "recurrent",
+    "reduction",
+    "resample",
+    "softmax",
     "symbol",
-    "unary",
 ]

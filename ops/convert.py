@@ -11,7 +11,7 @@ import numpy as np
 
 from .dims import SymDim
 from .schema import fail
-from .types import integer_bounds, numpy_dtype
+from .types import WEBNN_TYPES, integer_bounds, numpy_dtype
 
 UINT_MAX = 2**32 - 1
 Convert = Callable[[Any], Any]
@@ -67,6 +67,11 @@ def dimension(value: Any) -> int | SymDim:
     return value if isinstance(value, SymDim) else uint(value)
 
 
+def positive(value: Any) -> int | SymDim:
+    """A dimension that is not 0."""
+    return value if isinstance(value, SymDim) else integer(1, UINT_MAX)(value)
+
+
 def nullable(item: Convert) -> Convert:
     """None, or what ``item`` accepts."""
     return lambda value: None if value is None else item(value)
@@ -102,8 +107,16 @@ def enum(*members: str) -> Convert:
     return convert
 
 
+def data_type(value: Any) -> str:
+    """A member of MLOperandDataType, by name or as a NumPy data type."""
+    name = value if isinstance(value, str) else getattr(value, "__name__", None) or getattr(value, "name", None)
+    if name in WEBNN_TYPES:
+        return str(name)
+    fail(f"expected one of {', '.join(WEBNN_TYPES)}, got {value!r}")
+
+
 def cast_number(value: int | float, dtype: str) -> int | float:
-    """A number cast to a data type as the standard's section "Casting" says: rounded to nearest even, integers clamped."""
+    """A number cast to a data type (the standard's section "Casting"): rounded to nearest even, integers clamped."""
     if dtype in ("float32", "float16", "bfloat16", "float64"):
         if isinstance(value, int):
             try:

@@ -1,4 +1,4 @@
-"""The base of element-wise operators: a scalar expression over broadcast operands says everything."""
+"""The bases of operators that a scalar expression describes: element by element, over broadcast operands."""
 
 from __future__ import annotations
 
@@ -16,13 +16,33 @@ from .shapes import broadcast, check_shape
 from .types import TensorType
 
 
-class Elementwise(Operator):
-    """An operator computed element by element from :attr:`expression`; its operands are broadcast to each other."""
+class Expressed(Operator):
+    """An operator each of whose output elements is :attr:`expression` of one element of each operand."""
 
     expression: ClassVar[str]
     """The scalar expression (see :mod:`basalt.ops.expression`)."""
     parameters: ClassVar[tuple[str, ...]] = ()
     """Options that the expression uses: MLNumbers, cast to the data type of the first operand."""
+
+    def expression_for(self, a: Attrs) -> str:
+        """The expression for given attributes; overridden where an attribute chooses between expressions."""
+        return self.expression
+
+    def term(self, types: Sequence[TensorType | None], a: Attrs, output: TensorType) -> Term:
+        """The typed expression for operands of these types."""
+        dtypes = {o.name: t.dtype for o, t in zip(self.operands, types) if t is not None}
+        return typed(self.expression_for(a), {**dtypes, "output": output.dtype}, self.parameters)
+
+    def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
+        present = {o.name: np.asarray(getattr(x, o.name)) for o in self.operands if getattr(x, o.name) is not None}
+        types = [_type_of(present[o.name]) if o.name in present else None for o in self.operands]
+        values = {**present, **{name: a[name] for name in self.parameters}}
+        result = evaluate(self.term(types, a, out[0]), values, out[0].dtype)
+        return [np.broadcast_to(result, tuple(int(d) for d in out[0].shape))]  # type: ignore[arg-type]
+
+
+class Elementwise(Expressed):
+    """An operator computed element by element from its expression; its operands are broadcast to each other."""
 
     def output_dtype(self, t: Types, a: Attrs) -> str:
         """The output's data type: the first operand's, unless the operator says otherwise."""
@@ -41,22 +61,6 @@ class Elementwise(Operator):
         for name in self.parameters:
             a[name] = cast_number(a[name], first)
         return [TensorType(self.output_dtype(t, a), self.output_shape(t, a))]
-
-    def expression_for(self, a: Attrs) -> str:
-        """The expression for given attributes; overridden where an attribute chooses between expressions."""
-        return self.expression
-
-    def term(self, types: Sequence[TensorType | None], a: Attrs, output: TensorType) -> Term:
-        """The typed expression for operands of these types."""
-        dtypes = {o.name: t.dtype for o, t in zip(self.operands, types) if t is not None}
-        return typed(self.expression_for(a), {**dtypes, "output": output.dtype}, self.parameters)
-
-    def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
-        present = {o.name: np.asarray(getattr(x, o.name)) for o in self.operands if getattr(x, o.name) is not None}
-        types = [_type_of(present[o.name]) if o.name in present else None for o in self.operands]
-        values = {**present, **{name: a[name] for name in self.parameters}}
-        result = evaluate(self.term(types, a, out[0]), values, out[0].dtype)
-        return [np.broadcast_to(result, tuple(int(d) for d in out[0].shape))]  # type: ignore[arg-type]
 
 
 def _type_of(array: np.ndarray) -> TensorType:

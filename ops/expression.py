@@ -1,8 +1,9 @@
 """Scalar expressions of element-wise operators: one text that NumPy evaluates and the code generator compiles.
 
 An expression is Python syntax over operand names, attribute names, numbers, ``+ - * /``, comparisons and the functions
-of :data:`FUNCTIONS`. ``to(x, ref)`` casts ``x`` to the data type of operand ``ref`` (or of ``output``). Both sides of
-a binary function have one data type; a bare number or attribute takes the data type of the operand beside it.
+of :data:`FUNCTIONS`. ``to(x, ref)`` casts ``x`` to the data type of operand ``ref`` (or of ``output``), or to ``ref``
+itself where that is a data type's name. All sides of a function have one data type; a bare number or attribute takes
+the data type of the operand beside it. ``fma(a, b, c)`` is ``a * b + c`` rounded once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+
+from .types import WEBNN_TYPES
 
 BOOL = "bool"
 """The type of a comparison's result inside an expression; it becomes 0 or 1 where it leaves it."""
@@ -30,6 +33,7 @@ FUNCTIONS: dict[str, int] = {
     ),
     **dict.fromkeys(("sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh"), 1),
     "select": 3,
+    "fma": 3,
     "to": 2,
 }
 """Every function an expression may call, with its number of arguments."""
@@ -39,7 +43,7 @@ FUNCTIONS: dict[str, int] = {
 class Term:
     """A typed expression: ``op`` is ``name`` (an operand), ``param`` (an attribute), ``const`` or a function.
 
-    ``dtype`` is the type of the result, ``value`` the name or number of a leaf; a ``to`` casts its argument to ``dtype``.
+    ``dtype`` is the type of the result, ``value`` the name or number of a leaf; ``to`` casts its argument to ``dtype``.
     """
 
     op: str
@@ -100,6 +104,8 @@ class _Typer:
                 return self.call(_COMPARISONS[type(op)], [left, right], None)
             case ast.Call(func=ast.Name(id="to"), args=[x, ast.Name(id=ref)]) if ref in self.dtypes:
                 return self.cast(self.visit(x, None), self.dtypes[ref])
+            case ast.Call(func=ast.Name(id="to"), args=[x, ast.Name(id=ref)]) if ref in WEBNN_TYPES:
+                return self.cast(self.visit(x, None), ref)
             case ast.Call(func=ast.Name(id=name), args=args) if FUNCTIONS.get(name) == len(args) and name != "to":
                 return self.call(name, args, expected)
         raise ExpressionError(f"cannot read {ast.unparse(node)!r} with operands {sorted(self.dtypes)}")

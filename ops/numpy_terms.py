@@ -72,6 +72,8 @@ def _value(term: Term, values: Values) -> Any:
         result = cast(rounded, term.dtype)
         return result.astype(np.float64) if is_float(term.dtype) else result
     operand = term.args[-1].dtype
+    if term.op in _STEPS and is_float(operand):
+        args = [_round(args[0], operand).astype(np.float64)]
     if is_float(operand):
         return _FLOAT[term.op](*args)
     return _INTEGER.get(term.op, _FLOAT[term.op])(*args)
@@ -100,10 +102,14 @@ def _int_pow(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(b < 0, inverse, power)
 
 
+_STEPS = frozenset({"floor", "ceil", "rint", "trunc"})
+"""Functions with jumps: what they take is rounded to its data type first, or results near a jump would differ by one
+from those of code that computes in that data type."""
+
 _SHARED: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "abs": np.abs,
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "neg": np.negative, "sign": np.sign, "select": np.where,
+    "neg": np.negative, "sign": np.sign, "select": np.where, "fma": lambda a, b, c: a * b + c,
     "land": lambda a, b: (a != 0) & (b != 0), "lor": lambda a, b: (a != 0) | (b != 0),
     "lxor": lambda a, b: (a != 0) ^ (b != 0), "lnot": lambda a: a == 0,
 }  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 from basalt.errors import ValidationError
 
-from .types import TensorType
+from .types import TensorType, widened
 
 Attrs = dict[str, Any]
 Types = SimpleNamespace
@@ -45,8 +45,8 @@ class Operand:
     """A tensor operand and its limits.
 
     ``dtypes`` is a set of data types or the name of the operand whose data type it shares; ``rank`` is (min, max), one
-    number, or the name of the operand whose rank it shares. An ``optional`` operand is passed by keyword. A ``variadic``
-    one is a sequence. ``limits_rank`` is reported in op_support_limits() where it differs from what is checked.
+    number, or the name of the operand whose rank it shares. An ``optional`` operand is passed by keyword; a
+    ``variadic`` one is a sequence.
     """
 
     name: str
@@ -67,8 +67,8 @@ class Operand:
 class Option:
     """An attribute: ``convert`` checks what the caller gave and returns its canonical form (raising RuleError).
 
-    ``default`` is :data:`REQUIRED` for a positional argument. ``number`` marks MLNumber options, which the operator's
-    rule casts to an operand's data type.
+    ``default`` is :data:`REQUIRED` for a positional argument. What only the standard's caller may not say (a size of 0,
+    for one) is refused here and not by the rule, so that graphs from elsewhere may hold empty tensors.
     """
 
     name: str
@@ -91,8 +91,8 @@ class Output:
 class Operator(ABC):
     """One operator of the language: everything the builder, the documents and the tests say of it is derived from here.
 
-    Subclasses set the class attributes and implement :meth:`infer` and :meth:`evaluate`. The class docstring becomes the
-    builder method's.
+    Subclasses set the class attributes and implement :meth:`infer` and :meth:`evaluate`. The class docstring becomes
+    the builder method's.
     """
 
     name: ClassVar[str]
@@ -133,8 +133,32 @@ class Operator(ABC):
         padded = list(flat) + [None] * (len(self.operands) - len(flat))
         return SimpleNamespace(**{o.name: v for o, v in zip(self.operands, padded)})
 
+    def attributes(self, positional: Sequence[Any], keywords: Mapping[str, Any], label: str = "") -> Attrs:
+        """Attributes in converted form, from the arguments after the operands and the keyword options of a call.
+
+        Raises:
+            ValidationError: names the operator, its label, the option, what was given and what was expected.
+        """
+        name = self.describe((), label)
+        given = dict(zip((o.name for o in self.arguments), positional))
+        if len(positional) > len(self.arguments) or given.keys() & keywords.keys():
+            raise ValidationError(f"{name}: takes {[o.name for o in self.arguments]} after its operands, each once")
+        given |= keywords
+        attrs: Attrs = {}
+        for option in self.arguments + self.options:
+            value = given.pop(option.name, option.default)
+            if value is REQUIRED:
+                raise ValidationError(f"{name}: {option.name} is missing")
+            try:
+                attrs[option.name] = value if value is option.default else option.convert(value)
+            except RuleError as error:
+                raise ValidationError(f"{name}: {option.name}: {error}") from None
+        if given:
+            raise ValidationError(f"{name}: has no option {next(iter(given))}; its options are {sorted(attrs)}")
+        return attrs
+
     def check(
-        self, types: Sequence[TensorType | None], attrs: Mapping[str, Any], label: str = ""
+        self, types: Sequence[TensorType | None], attrs: Mapping[str, Any], label: str = "", *, extended: bool = False
     ) -> tuple[tuple[TensorType, ...], Attrs]:
         """Check operand types and attributes against the limits and the rule.
 
@@ -142,6 +166,9 @@ class Operator(ABC):
             types: the type of each operand in order, None for an absent optional one.
             attrs: attributes in converted form.
             label: the user's label, for messages.
+            extended: also allow the data types of other formats that are like the allowed ones: float64 and bfloat16
+                where float32 is, int16 and uint16 where int32 and uint32 are, bool for truth values (see
+                :func:`basalt.ops.types.widened`).
 
         Returns:
             The output types and the completed attributes.
@@ -152,14 +179,20 @@ class Operator(ABC):
         completed = dict(attrs)
         try:
             bound = self.bind(types)
-            self._check_limits(types, bound)
-            return tuple(self.infer(bound, completed)), completed
+            self._check_limits(types, bound, extended)
+            outputs = tuple(self.infer(bound, completed))
+            for output in outputs:
+                if output.rank > MAX_RANK:
+                    fail(f"the output would have rank {output.rank}, expected at most {MAX_RANK}")
+            return outputs, completed
         except RuleError as error:
             raise ValidationError(f"{self.describe(types, label)}: {error}") from None
 
     def describe(self, types: Sequence[TensorType | None], label: str = "") -> str:
         """``conv2d "stem" (input: float32[1, 3, 8, 8], filter: ...)``, for messages."""
         name = f'{self.name} "{label}"' if label else self.name
+        if not types:
+            return name
         names = (
             [f"{self.operands[0].name}[{i}]" for i in range(len(types))]
             if self.variadic
@@ -168,27 +201,27 @@ class Operator(ABC):
         shown = [f"{n}: {t}" for n, t in list(zip(names, types))[:8] if t is not None]
         return f"{name} ({', '.join(shown)}{', ...' if len(types) > 8 else ''})"
 
-    def _check_limits(self, types: Sequence[TensorType | None], bound: Types) -> None:
+    def _check_limits(self, types: Sequence[TensorType | None], bound: Types, extended: bool) -> None:
         pairs = [(self.operands[0], t) for t in types] if self.variadic else list(zip(self.operands, types))
         for operand, given in pairs:
             if given is None:
                 if not operand.optional:
                     fail(f"operand {operand.name} is missing")
                 continue
-            _check_dtype(operand, given, bound)
+            _check_dtype(operand, given, bound, extended)
             _check_rank(operand, given, bound)
         missing = [o.name for o in self.operands[len(types) :] if not o.optional and not o.variadic]
         if missing:
             fail(f"operand {missing[0]} is missing")
 
 
-def _check_dtype(operand: Operand, given: TensorType, bound: Types) -> None:
+def _check_dtype(operand: Operand, given: TensorType, bound: Types, extended: bool) -> None:
     if isinstance(operand.dtypes, str):
         wanted = getattr(bound, operand.dtypes)
         wanted = wanted[0] if isinstance(wanted, tuple) else wanted
         if wanted is not None and given.dtype != wanted.dtype:
             fail(f"{operand.name} is {given.dtype}, but must have the data type of {operand.dtypes}, {wanted.dtype}")
-    elif given.dtype not in operand.dtypes:
+    elif given.dtype not in (widened(operand.dtypes) if extended else operand.dtypes):
         fail(f"{operand.name} is {given.dtype}, expected one of {', '.join(sorted(operand.dtypes))}")
 
 

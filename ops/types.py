@@ -23,6 +23,22 @@ _ML_DTYPES = frozenset(
 _NUMPY = frozenset(WEBNN_TYPES) | {"float64", "int16", "uint16", "bool", "complex64", "complex128"}
 
 
+_RELATED = {"float32": {"float64", "bfloat16"}, "int32": {"int16"}, "uint32": {"uint16"}}
+
+
+@cache
+def widened(dtypes: frozenset[str]) -> frozenset[str]:
+    """Allowed data types and those of other formats that are like them: what ONNX graphs may use beyond the standard.
+
+    Where every data type of the standard is allowed every data type is; truth values (uint8 alone) may be bool.
+    """
+    if dtypes >= ANY:
+        return dtypes | _NUMPY | _ML_DTYPES
+    if dtypes == {"uint8"}:
+        return dtypes | {"bool"}
+    return dtypes.union(*(_RELATED.get(d, ()) for d in dtypes))
+
+
 @dataclass(frozen=True, slots=True)
 class TensorType:
     """The data type and shape of a value; ``str()`` gives ``float32[1, 3, h, w]``."""
@@ -83,7 +99,9 @@ def is_float(dtype: str) -> bool:
 
 @cache
 def integer_bounds(dtype: str) -> tuple[int, int]:
-    """The smallest and largest value of an integer data type."""
+    """The smallest and largest value of an integer data type, and of bool."""
+    if dtype == "bool":
+        return 0, 1
     unsigned = dtype.startswith("u")
     bits = int(dtype[len("uint") if unsigned else len("int") :])
     return (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
