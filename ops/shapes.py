@@ -23,6 +23,12 @@ def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
     return len(a) == len(b) and all(same_dim(x, y) for x, y in zip(a, b))
 
 
+def expect_shape(name: str, given: Sequence[Dim], expected: Sequence[Dim], meaning: str = "") -> None:
+    """Refuse a shape that cannot equal ``expected``; ``meaning`` explains the expected shape in the message."""
+    if not same_shape(given, expected):
+        fail(f"{name} has shape {text(given)}, expected {text(expected)}{f' ({meaning})' if meaning else ''}")
+
+
 def broadcast(a: Shape, b: Shape) -> Shape:
     """The shape that two shapes are broadcast to, each stretched where the other needs it.
 

@@ -1,0 +1,19 @@
+"""Working precision of the NumPy semantics: floats are computed in float64 and rounded once, integers wrap around."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .numpy_terms import cast
+from .types import TensorType, is_float
+
+
+def widen(x: np.ndarray) -> np.ndarray:
+    """A float array in float64; an integer array as it is."""
+    x = np.asarray(x)
+    return x.astype(np.float64) if is_float(x.dtype.name) else x
+
+
+def narrow(x: np.ndarray, output: TensorType) -> np.ndarray:
+    """A result rounded to the data type of an output."""
+    return cast(np.asarray(x), output.dtype)
