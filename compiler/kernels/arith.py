@@ -1,7 +1,8 @@
 """Arithmetic, comparison, selection and logic on one value of a register type.
 
 Integers wrap at their own width, and no operand of any operation traps. Floats follow IEEE 754 in round-to-nearest,
-without fast-math flags, except the reductions ``radd`` and ``rmul`` that allow LLVM to reorder them.
+without fast-math flags, except in the reductions: LLVM may reorder ``radd`` and ``rmul``, and ``rmax`` and ``rmin`` give either zero
+of two that differ in sign.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ def _operation(name: str, flags: tuple[str, ...], e: Emitter, *operands: ir.Valu
 
 def _intrinsic(name: str, e: Emitter, *operands: ir.Value) -> ir.Value:
     return e.call(name, operands)
+
+
+def _extremum(name: str, e: Emitter, x: ir.Value, y: ir.Value) -> ir.Value:
+    # A reduction's sign of zero is worth two instructions an element.
+    return e.call(name, [x, y], flags=("nsz",))
 
 
 def _compare_floats(operator: str, e: Emitter, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -137,7 +143,7 @@ def _float_recipes(t: Scalar) -> dict[str, Recipe]:
     found = {name: of(2 if name in ("max", "min") else 1, partial(_intrinsic, llvm)) for name, llvm in named.items()}
     found |= {name: of(2, partial(_operation, f"f{name}", ())) for name in ("add", "sub", "mul", "div")}
     found |= {f"r{name}": of(2, partial(_operation, f"f{name}", REORDERED)) for name in ("add", "mul")}
-    found |= {f"r{name}": found[name] for name in ("max", "min")}
+    found |= {f"r{name}": of(2, partial(_extremum, named[name])) for name in ("max", "min")}
     found |= {name: of(2, partial(_compare_floats, op), types.boolean) for name, op in COMPARISONS.items()}
     return found | {
         "rem": of(2, division.float_remainder),

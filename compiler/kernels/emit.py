@@ -133,12 +133,14 @@ class Emitter:
             return ir.Constant(type_, [exact] * type_.count)
         return ir.Constant(type_, exact)
 
-    def call(self, name: str, arguments: Sequence[ir.Value], result: ir.Type | None = None) -> ir.Value:
+    def call(
+        self, name: str, arguments: Sequence[ir.Value], result: ir.Type | None = None, flags: Sequence[str] = ()
+    ) -> ir.Value:
         """Call LLVM's intrinsic `name`, overloaded on its first argument (and on `result`, if that is given)."""
         first = arguments[0].type
         overload = mangled(first) if result is None else f"{mangled(result)}.{mangled(first)}"
         type_ = ir.FunctionType(result or first, [argument.type for argument in arguments])
-        return self.b.call(self.declare(f"{name}.{overload}", type_), arguments)
+        return self.b.call(self.declare(f"{name}.{overload}", type_), arguments, fastmath=flags)
 
     def declare(self, name: str, type_: ir.FunctionType) -> ir.Function:
         """The function `name` of this module, declared if it is new."""

@@ -32,8 +32,6 @@ FLOAT_BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "rem": np.fmod,
     "max": _maximum,
     "min": lambda x, y: -_maximum(-x, -y),
-    "rmax": _maximum,
-    "rmin": lambda x, y: -_maximum(-x, -y),
 }
 FLOAT_UNARY: dict[str, Callable[[Array], Array]] = {
     "neg": np.negative,
