@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from .spatial import (
     layout_option,
     pick,
     tap_ranges,
+    window_counts,
     window_outputs,
 )
 from .types import ANY, FLOATS, TensorType
@@ -67,7 +69,7 @@ class _Pool2d(Operator):
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         image = arrange(np.asarray(x.input), a["layout"], "nchw")
-        sizes: tuple[int, ...] = pick(out[0].shape, a["layout"], "hw")  # type: ignore[assignment]
+        sizes: tuple[Any, ...] = pick(out[0].shape, a["layout"], "hw")
         window = a["window_dimensions"] or image.shape[2:]
         with np.errstate(all="ignore"):
             result = self.pool(image, window, sizes, a)

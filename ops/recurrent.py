@@ -53,7 +53,13 @@ def _operands(gates: int, *, cell: bool, states: Sequence[str], peephole: bool) 
         Operand(name, "input", 2 + extra, optional=not cell, doc=f"of shape [{lead}batch, hidden_size]")
         for name in states
     )
-    biases = (bias("bias", gates, "the input's bias"), bias("recurrent_bias", gates, "the hidden state's bias"))
+    biases: tuple[Operand, ...] = (
+        bias("bias", gates, "the input's bias"),
+        bias("recurrent_bias", gates, "the hidden state's bias"),
+    )
+        bias("bias", gates, "the input's bias"),
+        bias("recurrent_bias", gates, "the hidden state's bias"),
+    )
     if peephole:
         biases += (bias("peephole_weight", 3, "the cell state's weights in gates i, o, f"),)
     return required + (state_operands + biases if cell else biases + state_operands)
@@ -119,7 +125,7 @@ class _Lstm(_Recurrent):
 class Gru(_Gru):
     """A gated recurrent unit run along a sequence.
 
-    Returns the last hidden state [directions, batch, hidden_size] and, if ``return_sequence``, every step's hidden state
+    Returns the last hidden state [directions, batch, hidden_size] and, if ``return_sequence``, that of every step
     [steps, directions, batch, hidden_size]. Direction "both" walks the sequence forward and backward.
     """
 

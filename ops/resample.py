@@ -62,11 +62,11 @@ class Resample2d(Operator):
         if a["mode"] == "nearest-neighbor":
             result = np.asarray(x.input)
             for axis in a["axes"]:
-                result = result.take(_nearest(result.shape[axis], out[0].shape[axis]), axis)  # type: ignore[arg-type]
+                result = result.take(_nearest(result.shape[axis], out[0].shape[axis]), axis)
             return [result]
         result = np.asarray(x.input).astype(np.float64)
         for axis in a["axes"]:
-            result = _interpolate(result, axis, out[0].shape[axis])  # type: ignore[arg-type]
+            result = _interpolate(result, axis, out[0].shape[axis])
         return [narrow(result if out[0].dtype in FLOATS else np.rint(result), out[0])]
 
 

@@ -44,7 +44,7 @@ def arrange(array: np.ndarray, layout: str, order: str) -> np.ndarray:
 
 
 def window_counts(sizes: Shape, window: Shape, a: Mapping[str, Any], ceil: bool = False) -> Shape:
-    """The standard's "calculate conv2d output sizes", rounded down or up: how many windows lie along height and width."""
+    """How many windows lie along height and width: the standard's "calculate conv2d output sizes", rounded."""
     counts = []
     for i, (size, length) in enumerate(zip(sizes, window)):
         extent = (length - 1) * a["dilations"][i] + 1
@@ -64,9 +64,10 @@ def window_outputs(sizes: Shape, window: Shape, a: Mapping[str, Any], ceil: bool
         if window[i] == 0:
             fail(f"the window's {axis} is 0")
         if isinstance(count, int) and count < 1:
+            begin, end = a["padding"][2 * i : 2 * i + 2]
             fail(
-                f"the window of {axis} {window[i]} and dilation {a['dilations'][i]} exceeds the input's {axis}, {sizes[i]} "
-                f"with padding {a['padding'][2 * i]} + {a['padding'][2 * i + 1]}"
+                f"the window of {axis} {window[i]} and dilation {a['dilations'][i]} exceeds the input's {axis}, "
+                f"{sizes[i]} with padding {begin} + {end}"
             )
     return counts
 
