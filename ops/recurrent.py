@@ -57,9 +57,6 @@ def _operands(gates: int, *, cell: bool, states: Sequence[str], peephole: bool) 
         bias("bias", gates, "the input's bias"),
         bias("recurrent_bias", gates, "the hidden state's bias"),
     )
-        bias("bias", gates, "the input's bias"),
-        bias("recurrent_bias", gates, "the hidden state's bias"),
-    )
     if peephole:
         biases += (bias("peephole_weight", 3, "the cell state's weights in gates i, o, f"),)
     return required + (state_operands + biases if cell else biases + state_operands)
