@@ -1,0 +1,174 @@
+"""Lowering: walks a graph's nodes, gives every value a place, and collects the kernel calls that make a program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from basalt.ops.elementwise import Elementwise
+
+from basalt import ops
+from basalt.errors import BasaltError, UnsupportedError
+
+from ..ir import FUSED, Constants, Graph, Node, Value
+from ..templates.elementwise import elementwise_call
+from ..views import Buffer, Storage, View, whole
+from . import registry
+from .epilogue import Epilogue
+from .kernel import Call, KernelBuilder
+from .placement import place_outputs
+
+
+class Lowering:
+    """What templates work with: views of operands and results, kernel builders, and the list of calls made so far."""
+
+    def __init__(self, graph: Graph, constants: Constants) -> None:
+        self.graph = graph
+        self.constants = constants
+        self.calls: list[Call] = []
+        self.constant_arrays: list[np.ndarray] = []
+        self._views: dict[Value, View] = {}
+        self._constant_views: dict[int, View] = {}
+        self._copies: list[tuple[View, View]] = []
+        self._label = ""
+        for index, value in enumerate(graph.inputs):
+            buffer = Buffer(Storage.INPUT, value.type.nbytes, index)
+            self._views[value] = whole(buffer, value.dtype, value.shape)
+        self._outputs = [
+            whole(Buffer(Storage.OUTPUT, v.type.nbytes, i), v.dtype, v.shape) for i, (_, v) in enumerate(graph.outputs)
+        ]
+        self._placed = place_outputs(graph, self._outputs)
+
+    def run(self) -> None:
+        """Lower every node, then copy the outputs that could not be computed in place."""
+        for node in self.graph.nodes:
+            self._lower(node)
+        self._label = "output"
+        for (_, value), place in zip(self.graph.outputs, self._outputs):
+            view = self.read(value)
+            if view.buffer is not place.buffer:
+                self.copy(view, place)
+
+    # What templates call
+
+    def read(self, value: Value) -> View:
+        """Where an operand lives; the view may be strided."""
+        if value.constant is not None:
+            return self._constant(value)
+        return self._views[value]
+
+    def read_contiguous(self, value: Value) -> View:
+        """An operand in row-major order, copied if it is not."""
+        view = self.read(value)
+        return view if view.is_contiguous else self.contiguous(view)
+
+    def contiguous(self, view: View) -> View:
+        """A row-major copy of a view."""
+        copied = self.scratch(view.dtype, view.shape)
+        self.copy(view, copied)
+        return copied
+
+    def write(self, value: Value) -> View:
+        """Where a result goes: a place of its own, or inside an output or a concatenation (then maybe strided)."""
+        view = self._placed.get(value)
+        if view is None:
+            view = self.scratch(value.dtype, value.shape)
+        self._views[value] = view
+        return view
+
+    def write_contiguous(self, value: Value) -> View:
+        """A row-major place for a result; it is copied afterwards if its final place is not."""
+        view = self.write(value)
+        if view.is_contiguous:
+            return view
+        temporary = self.scratch(value.dtype, value.shape)
+        self._copies.append((temporary, view))
+        return temporary
+
+    def bind(self, value: Value, view: View) -> None:
+        """Make a result a view of what is there already; it is copied if it has to be elsewhere."""
+        place = self._placed.get(value)
+        if place is not None and not place.same_elements(view):
+            self.copy(view, place)
+            view = place
+        self._views[value] = view
+
+    def scratch(self, dtype: str, shape: tuple[int, ...]) -> View:
+        """A temporary tensor in the arena."""
+        size = int(np.prod(shape, dtype=np.int64)) * ops.numpy_dtype(dtype).itemsize
+        return whole(Buffer(Storage.ARENA, size), dtype, shape)
+
+    def copy(self, source: View, target: View) -> None:
+        """Add the kernel that copies one view to another of the same shape and data type."""
+        value = Value(ops.TensorType(source.dtype, source.shape))
+        self.add(elementwise_call([], [(value, source)], [(value, target)], self._label))
+
+    def add(self, call: Call) -> None:
+        """Add a kernel call; one without work is dropped."""
+        if call.units > 0:
+            self.calls.append(call if call.label else replace(call, label=self._label))
+
+    def epilogue(self, node: Node) -> Epilogue:
+        """What a template with an epilogue applies to its root's result and stores."""
+        return Epilogue(self, node)
+
+    def constant_array(self, value: Value) -> np.ndarray | None:
+        """The array of a constant operand, None if it is computed at run time."""
+        return self.constants.array(value) if value.is_constant else None
+
+    def add_constant(self, array: np.ndarray) -> View:
+        """A view of an array made at compile time (packed weights, tables)."""
+        array = np.ascontiguousarray(array)
+        buffer = Buffer(Storage.CONSTANT, array.nbytes, len(self.constant_arrays))
+        self.constant_arrays.append(array)
+        return whole(buffer, ops.dtype_name(array.dtype), array.shape)
+
+    # How nodes are lowered
+
+    def _lower(self, node: Node) -> None:
+        self._label = ", ".join(node.labels()) or (node.op if node.op != FUSED else "+".join(n.op for n in node.body.nodes))
+        try:
+            self._dispatch(node)
+        except BasaltError:
+            raise
+        except Exception as error:
+            raise BasaltError(f"could not compile {node!r}: {type(error).__name__}: {error}") from error
+        for temporary, place in self._copies:
+            self.copy(temporary, place)
+        self._copies.clear()
+
+    def _dispatch(self, node: Node) -> None:
+        if all(v.type.size == 0 for v in node.outputs):
+            for v in node.outputs:
+                self.write(v)
+            return
+        root = node.attrs["root"] if node.op == FUSED else node.op
+        template = registry.find(root)
+        if template is not None:
+            template(node, self)
+        elif root == "elementwise" or isinstance(ops.get(root), Elementwise):
+            self._elementwise(node)
+        else:
+            raise UnsupportedError(f"no kernel for operator {root} of {node!r}")
+
+    def _elementwise(self, node: Node) -> None:
+        if node.op == FUSED:
+            body = node.body
+            nodes, inputs, outputs = body.nodes, body.inputs, [v for _, v in body.outputs]
+        else:
+            nodes, inputs, outputs = (node,), tuple(dict.fromkeys(node.present)), [node.output]
+        given = dict.fromkeys(node.present) if node.op != FUSED else node.present
+        read = [(inner, self.read(outer)) for inner, outer in zip(inputs, given)]
+        written = [(inner, self.write(outer)) for inner, outer in zip(outputs, node.outputs)]
+        self.add(elementwise_call(nodes, read, written, self._label))
+
+    def _constant(self, value: Value) -> View:
+        assert value.constant is not None
+        if value.constant not in self._constant_views:
+            self._constant_views[value.constant] = self.add_constant(self.constants.array(value))
+        return self._constant_views[value.constant]
+
+
+def builder(kind: str) -> KernelBuilder:
+    """A builder of a kernel of some kind; the kind stands in its first line."""
+    return KernelBuilder(kind)

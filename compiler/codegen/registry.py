@@ -1,0 +1,45 @@
+"""The table of templates: which function turns a node of an operator into kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..ir import Node
+    from .lowering import Lowering
+
+Template = Callable[["Node", "Lowering"], None]
+
+_TEMPLATES: dict[str, Template] = {}
+_WITH_EPILOGUE: set[str] = set()
+
+
+def template(*operators: str, epilogue: bool = False) -> Callable[[Template], Template]:
+    """Declare the template of some operators.
+
+    A template is called with the node and the :class:`~.lowering.Lowering`; it asks for views of the operands and the
+    results and adds kernel calls, or binds results to views. With ``epilogue`` it accepts fused nodes whose root it is,
+    and applies ``lowering.epilogue(node)`` to each element before storing.
+    """
+
+    def declare(function: Template) -> Template:
+        for name in operators:
+            if name in _TEMPLATES:
+                raise TypeError(f"operator {name} has two templates")
+            _TEMPLATES[name] = function
+            if epilogue:
+                _WITH_EPILOGUE.add(name)
+        return function
+
+    return declare
+
+
+def find(operator: str) -> Template | None:
+    """The template of an operator, None if it has none."""
+    return _TEMPLATES.get(operator)
+
+
+def takes_epilogue(operator: str) -> bool:
+    """Whether element-wise operators that follow may be fused into this one's kernel."""
+    return operator in _WITH_EPILOGUE

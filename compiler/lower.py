@@ -1,0 +1,84 @@
+"""From a graph to a program: the pipeline, lowering, memory planning, and the plain data that the runtime loads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from basalt.runtime.spec import KernelCode, ProgramSpec, Row, Slot, TensorSpec
+
+from . import templates  # noqa: F401  (declares the templates)
+from .codegen.kernel import Call
+from .codegen.lowering import Lowering
+from .ir import Constants, Graph
+from .memory import plan_memory
+from .views import Storage, View
+
+
+def compile_spec(graph: Graph, constants: Constants, *, optimise: bool = True) -> ProgramSpec:
+    """The program of a graph whose sizes are all known; kernels are written but not compiled yet.
+
+    Args:
+        graph: the graph, with static shapes.
+        constants: the arrays beside it.
+        optimise: False leaves out every pass that the code generator does not need.
+
+    Raises:
+        UnsupportedError: for an operator without a kernel.
+    """
+    from .pipeline import lowered_graph
+
+    return lower_graph(lowered_graph(graph, constants, optimise=optimise), constants)
+
+
+def lower_graph(graph: Graph, constants: Constants) -> ProgramSpec:
+    """The program of a graph that has gone through the pipeline."""
+    lowering = Lowering(graph, constants)
+    lowering.run()
+    arena = plan_memory(lowering.calls)
+    kernels: dict[str, int] = {}
+    codes: list[KernelCode] = []
+    rows = []
+    for call in lowering.calls:
+        number = kernels.setdefault(call.source, len(codes))
+        if number == len(codes):
+            codes.append(KernelCode.of(call.source, call.names, call.kind))
+        rows.append(_row(call, number))
+    return ProgramSpec(
+        inputs=_specs([(v.name, v) for v in graph.inputs]),
+        outputs=_specs(graph.outputs),
+        rows=tuple(rows),
+        kernels=tuple(codes),
+        constants=tuple(lowering.constant_arrays),
+        arena_bytes=arena,
+    )
+
+
+def _specs(named: Sequence[tuple[str, object]]) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(name, v.dtype, tuple(v.shape)) for name, v in named)  # type: ignore[attr-defined]
+
+
+def _row(call: Call, kernel: int) -> Row:
+    return Row(
+        kernel=kernel,
+        slots=tuple(map(_slot, call.slots)),
+        start=0,
+        stop=call.units,
+        cost=call.cost,
+        min_chunk=call.min_chunk,
+        serial=call.serial,
+        label=call.label,
+    )
+
+
+def _slot(value: View | int | float) -> Slot:
+    if isinstance(value, View):
+        buffer = value.buffer
+        offset = value.offset * value.itemsize
+        make = {
+            Storage.INPUT: partial(Slot.input, buffer.index),
+            Storage.OUTPUT: partial(Slot.output, buffer.index),
+            Storage.CONSTANT: partial(Slot.const, buffer.index),
+        }.get(buffer.storage)
+        return make(offset) if make else Slot.arena(buffer.offset + offset)
+    return Slot.integer(value) if isinstance(value, int) else Slot.real(value)

@@ -1,0 +1,7 @@
+"""Templates: how each operator of the core becomes kernels. Importing the package declares them all."""
+
+from __future__ import annotations
+
+from . import column_reduction, elementwise, movement, reduction
+
+__all__ = ["column_reduction", "elementwise", "movement", "reduction"]
