@@ -33,6 +33,7 @@ class _Connective(_Logical):
 
 
 class _Test(_Logical):
+    # The standard's table of limits allows every data type, its method steps floats alone: the steps are followed.
     operands = (Operand("a", FLOATS, doc="the input tensor, of any shape"),)
 
 
