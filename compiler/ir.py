@@ -59,7 +59,7 @@ class Node:
     op: str
     inputs: tuple[Value | None, ...]
     outputs: tuple[Value, ...]
-    attrs: Mapping[str, Any] = field(default=_NO_ATTRS)
+    attrs: Mapping[str, Any] = field(default_factory=lambda: _NO_ATTRS)
     label: str = ""
     origin: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()

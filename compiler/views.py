@@ -97,7 +97,9 @@ class View:
         own = (1,) * extra + self.shape
         strides = (0,) * extra + self.strides
         return replace(
-            self, shape=tuple(shape), strides=tuple(0 if o == 1 and n != 1 else s for o, n, s in zip(own, shape, strides))
+            self,
+            shape=tuple(shape),
+            strides=tuple(0 if o == 1 and n != 1 else s for o, n, s in zip(own, shape, strides)),
         )
 
     def reshaped(self, shape: Sequence[int]) -> View | None:

@@ -99,9 +99,7 @@ class KernelBuilder:
         self._temporaries += 1
         return f"{prefix}{self._temporaries}"
 
-    def call(
-        self, units: int, cost: float, *, min_chunk: int = 1, serial: bool = False, label: str = ""
-    ) -> Call:
+    def call(self, units: int, cost: float, *, min_chunk: int = 1, serial: bool = False, label: str = "") -> Call:
         """The finished kernel as a row over ``units``; ``cost`` is in nanoseconds for the whole row on one core."""
         text = "\n".join([f"def kernel(table, start, stop):  # {self.kind}", *self._header, *self.lines]) + "\n"
         names = sorted({m for m in _PRIMITIVE.findall(text)} - _NOT_PRIMITIVES)

@@ -126,7 +126,9 @@ class Lowering:
     # How nodes are lowered
 
     def _lower(self, node: Node) -> None:
-        self._label = ", ".join(node.labels()) or (node.op if node.op != FUSED else "+".join(n.op for n in node.body.nodes))
+        self._label = ", ".join(node.labels()) or (
+            node.op if node.op != FUSED else "+".join(n.op for n in node.body.nodes)
+        )
         try:
             self._dispatch(node)
         except BasaltError:

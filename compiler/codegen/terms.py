@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+import numpy as np
 from basalt.ops.expression import BOOL, Term
 from basalt.ops.types import is_float
 
@@ -54,11 +56,11 @@ class TermWriter:
         if dtype == BOOL:
             return str(bool(value))
         suffix = register_suffix(dtype)
-        literal = repr(float(value)) if is_float(dtype) else str(int(value))
+        literal = _literal(value, dtype, suffix)
         key = (suffix, literal)
         if key not in self._constants:
             name = self.kernel.temporary("c")
-            self.kernel.top(f"{name} = const_{suffix}({literal})")
+            self.kernel.top(f"{name} = {literal}")
             self._constants[key] = name
         return self._constants[key]
 
@@ -111,6 +113,15 @@ class TermWriter:
             return f"clamp_{wide}({value}, {self.constant(low, target)}, {self.constant(high, target)})"
         value = self._define(name if SUFFIX[source] == wide else f"cast_{SUFFIX[source]}_{wide}({name})")
         return wrap_nibble(value, target)
+
+
+def _literal(value: float | int, dtype: str, suffix: str) -> str:
+    if not is_float(dtype):
+        return f"const_{suffix}({int(value)})"
+    if math.isfinite(value):
+        return f"const_{suffix}({float(value)!r})"
+    bits = np.float64(value).view(np.uint64) if suffix == "f64" else np.float32(value).view(np.uint32)
+    return f"bits_{suffix}({int(bits):#x})  # {value}"
 
 
 def wrap_nibble(name: str, dtype: str) -> str:

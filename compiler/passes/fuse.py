@@ -1,0 +1,216 @@
+"""Fusion: groups nodes that become one kernel.
+
+Three kinds of groups exist. An *element-wise* group computes operators of one shape point by point. A *rows* group adds
+reductions over one set of trailing axes, with what comes before, between and after them. A *rooted* group is a product,
+convolution or pool with the element-wise operators applied to each of its results before they are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from basalt.ops.elementwise import Elementwise
+from basalt.ops.shapes import broadcastable_to
+
+from basalt import ops
+
+from ..codegen.registry import takes_epilogue
+from ..codegen.rows import REDUCTIONS
+from ..ir import FUSED, Graph, Node, Value, sort_nodes
+
+MAX_NODES = 48
+MAX_OPERANDS = 20
+"""Bounds of a group: beyond them a kernel compiles slowly and runs out of registers."""
+
+
+def fuse(graph: Graph, context: Any = None) -> Graph:
+    """The graph with each group of two or more nodes replaced by one ``fused`` node."""
+    grouping = _Grouping(graph)
+    for node in graph.nodes:
+        grouping.add(node)
+    return graph.with_nodes(sort_nodes([_fused(group, grouping) for group in grouping.groups()]))
+
+
+def is_pointwise(node: Node) -> bool:
+    """Whether a node is computed point by point from operands that are broadcast to its result."""
+    if node.op == FUSED or not isinstance(ops.get(node.op), Elementwise):
+        return False
+    return all(broadcastable_to(v.shape, node.output.shape) for v in node.present)
+
+
+@dataclass(eq=False)
+class _Group:
+    kind: str
+    """elementwise, rows, rooted, or single (a node that nothing joins)."""
+    shape: tuple[Any, ...]
+    nodes: list[Node] = field(default_factory=list)
+    axes: tuple[int, ...] = ()
+    root: Node | None = None
+    first: int = 0
+    """The position of the earliest node, to cut searches short."""
+    last: int = 0
+
+
+class _Grouping:
+    def __init__(self, graph: Graph) -> None:
+        self.outputs = graph.output_values()
+        self.producer = graph.producers()
+        self.consumers = graph.consumers()
+        self.position = {n: i for i, n in enumerate(graph.nodes)}
+        self.group: dict[Node, _Group] = {}
+
+    def groups(self) -> list[_Group]:
+        return list(dict.fromkeys(self.group.values()))
+
+    def add(self, node: Node) -> None:
+        group = self._new(node)
+        self.group[node] = group
+        if group.kind == "single":
+            return
+        for value in dict.fromkeys(node.present):
+            producer = self.producer.get(value)
+            if producer is None:
+                continue
+            other = self.group[producer]
+            group = self.group[node]
+            if other is not group and self._may_join(other, group, node):
+                self._join(other, group)
+
+    def _new(self, node: Node) -> _Group:
+        at = self.position[node]
+        shape = node.outputs[0].shape
+        if is_pointwise(node):
+            return _Group("elementwise", shape, [node], first=at, last=at)
+        if node.op in REDUCTIONS and node.attrs.get("keep_dimensions"):
+            source = node.present[0].shape
+            return _Group("rows", source, [node], tuple(sorted(node.attrs["axes"])), first=at, last=at)
+        if takes_epilogue(node.op):
+            return _Group("rooted", shape, [node], root=node, first=at, last=at)
+        return _Group("single", shape, [node], first=at, last=at)
+
+    def _may_join(self, producer: _Group, consumer: _Group, node: Node) -> bool:
+        """Whether the group that makes one of ``node``'s operands and the one that holds ``node`` can be one kernel."""
+        kinds = {producer.kind, consumer.kind}
+        if "single" in kinds or len(producer.nodes) + len(consumer.nodes) > MAX_NODES:
+            return False
+        if kinds == {"elementwise"}:
+            fits = producer.shape == consumer.shape
+        elif "rows" in kinds and "rooted" not in kinds:
+            fits = self._rows_fit(producer, consumer)
+        else:
+            fits = kinds != {"rows", "rooted"} and self._rooted_fit(producer, consumer)
+        if not fits or len(self._operands(producer.nodes + consumer.nodes)) > MAX_OPERANDS:
+            return False
+        return not (self._depends_around(consumer, producer) or self._depends_around(producer, consumer))
+
+    def _rows_fit(self, producer: _Group, consumer: _Group) -> bool:
+        rows = producer if producer.kind == "rows" else consumer
+        other = consumer if rows is producer else producer
+        if other.kind == "rows":
+            if other.shape != rows.shape or other.axes != rows.axes or not _trailing(rows):
+                return False
+        elif other.shape not in (rows.shape, _reduced(rows)):
+            return False
+        if _trailing(rows):
+            return True
+        # Off the trailing axes a row is walked with a stride: fine for a plain reduction, wasteful to store along.
+        stays_inside = set(producer.nodes) | set(consumer.nodes)
+        full = [v for n in stays_inside for v in n.outputs if v.shape == rows.shape and rows.shape != _reduced(rows)]
+        return all(self._inside(v, stays_inside) for v in full)
+
+    def _rooted_fit(self, producer: _Group, consumer: _Group) -> bool:
+        rooted = producer if producer.kind == "rooted" else consumer
+        other = consumer if rooted is producer else producer
+        if other.kind != "elementwise" or other.shape != rooted.shape or len(rooted.root.outputs) != 1:  # type: ignore[union-attr]
+            return False
+        made = {v for n in other.nodes for v in n.outputs}
+        return not any(v in made for v in rooted.root.present)  # type: ignore[union-attr]
+
+    def _inside(self, value: Value, nodes: set[Node]) -> bool:
+        return value not in self.outputs and all(c in nodes for c in self.consumers.get(value, ()))
+
+    def _operands(self, nodes: Iterable[Node]) -> set[Value]:
+        made = {v for n in nodes for v in n.outputs}
+        return {v for n in nodes for v in n.present if v not in made}
+
+    def _depends_around(self, late: _Group, early: _Group) -> bool:
+        """Whether ``late`` depends on ``early`` through a third group: joining them would make a cycle."""
+        stack = [g for g in self._sources(late) if g is not early]
+        seen = set(stack)
+        while stack:
+            group = stack.pop()
+            if group is early:
+                return True
+            if group.last < early.first:
+                continue
+            fresh = [g for g in self._sources(group) if g not in seen and g is not late]
+            seen.update(fresh)
+            stack += fresh
+        return False
+
+    def _sources(self, group: _Group) -> list[_Group]:
+        found = []
+        for node in group.nodes:
+            for v in node.present:
+                producer = self.producer.get(v)
+                if producer is not None and self.group[producer] is not group:
+                    found.append(self.group[producer])
+        return list(dict.fromkeys(found))
+
+    def _join(self, producer: _Group, consumer: _Group) -> None:
+        rank = {"elementwise": 0, "rows": 1, "rooted": 1}
+        kept = producer if rank[producer.kind] >= rank[consumer.kind] else consumer
+        gone = consumer if kept is producer else producer
+        kept.nodes = producer.nodes + consumer.nodes
+        kept.first, kept.last = min(kept.first, gone.first), max(kept.last, gone.last)
+        for node in gone.nodes:
+            self.group[node] = kept
+
+
+def _trailing(rows: _Group) -> bool:
+    """Whether the reduced axes are the last ones (dimensions of size 1 do not matter)."""
+    rank = len(rows.shape)
+    lowest = min(rows.axes, default=rank)
+    return all(a in rows.axes or rows.shape[a] == 1 for a in range(lowest, rank))
+
+
+def _reduced(rows: _Group) -> tuple[Any, ...]:
+    return tuple(1 if i in rows.axes else d for i, d in enumerate(rows.shape))
+
+
+def _fused(group: _Group, grouping: _Grouping) -> Node:
+    if len(group.nodes) == 1:
+        return group.nodes[0]
+    nodes = sorted(group.nodes, key=grouping.position.__getitem__)
+    if group.root is not None:
+        nodes.remove(group.root)
+        nodes.insert(0, group.root)
+    made = {v for n in nodes for v in n.outputs}
+    inside = set(nodes)
+    inputs = tuple(dict.fromkeys(v for n in nodes for v in n.present if v not in made))
+    outputs = [v for n in nodes for v in n.outputs if not grouping._inside(v, inside)]
+    inner_in = {v: Value(v.type, f"x{i}") for i, v in enumerate(inputs)}
+    inner_out = {v: Value(v.type, v.name) for v in made}
+    mapping = {**inner_in, **inner_out}
+    body = Graph(
+        tuple(inner_in.values()),
+        tuple((f"y{i}", inner_out[v]) for i, v in enumerate(outputs)),
+        tuple(_renamed(n, mapping) for n in nodes),
+    )
+    root = {"elementwise": "elementwise", "rows": "rows"}.get(group.kind) or group.root.op  # type: ignore[union-attr]
+    labels = tuple(dict.fromkeys(label for n in nodes for label in n.labels()))
+    return Node(FUSED, inputs, tuple(outputs), {"root": root, "body": body}, "", ("fuse",), labels)
+
+
+def _renamed(node: Node, mapping: dict[Value, Value]) -> Node:
+    return Node(
+        node.op,
+        tuple(None if v is None else mapping[v] for v in node.inputs),
+        tuple(mapping[v] for v in node.outputs),
+        node.attrs,
+        node.label,
+        node.origin,
+        node.sources,
+    )
