@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 from .convert import double, nullable, number
 from .elementwise import Elementwise
@@ -13,7 +14,7 @@ from .types import ANY, FLOATS, SIGNED, TensorType
 
 
 class _Activation(Elementwise):
-    operands = (Operand("input", FLOATS, doc="the input tensor, of any shape"),)
+    operands: ClassVar[tuple[Operand, ...]] = (Operand("input", FLOATS, doc="the input tensor, of any shape"),)
 
 
 @register

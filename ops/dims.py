@@ -82,6 +82,9 @@ class SymDim:
             return 0
         return _opaque("mod", self, other)
 
+    def __rmod__(self, other: int) -> Dim:
+        return _opaque("mod", other, self)
+
     def __repr__(self) -> str:
         return f"SymDim({str(self)!r})"
 

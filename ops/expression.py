@@ -94,8 +94,8 @@ class _Typer:
                 return Term("param", expected or self.dtypes["output"], value=name)
             case ast.Name(id=name) if name in self.dtypes:
                 return Term("name", self.dtypes[name], value=name)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
-                return Term("const", expected or self.dtypes["output"], value=-value)  # type: ignore[operator]
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return Term("const", expected or self.dtypes["output"], value=-value)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.call("neg", [operand], expected)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:

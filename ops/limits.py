@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .dims import MAX_ELEMENTS
@@ -29,10 +30,8 @@ def op_support_limits(preferred_input_layout: str = "nhwc") -> Limits:
 
 def operator_limits(operator: Operator) -> Limits:
     """MLTensorLimits of each operand and output of an operator, by camelCase name."""
-    return {
-        camel_case(value.name): _limits(data_types(operator, value), rank_range(operator, value))
-        for value in (*operator.operands, *operator.outputs)
-    }
+    values: Sequence[Operand | Output] = (*operator.operands, *operator.outputs)
+    return {camel_case(v.name): _limits(data_types(operator, v), rank_range(operator, v)) for v in values}
 
 
 def data_types(operator: Operator, value: Operand | Output) -> tuple[str, ...]:
