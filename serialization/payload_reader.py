@@ -155,7 +155,7 @@ class PayloadReader:
     def expect_end(self) -> None:
         """Fail unless every byte was read."""
         if self.remaining:
-            self.fail(f"{self.remaining} bytes are left over after the end of the data")
+            self.fail(f"bytes left over after the end of the data: {self.remaining}")
 
     def _check_elements(self, data: np.ndarray, elements: int, dtype: DType, start: int) -> None:
         """Refuse bytes that are no element: NumPy computes nonsense from a bool other than 0 and 1."""
@@ -169,6 +169,6 @@ class PayloadReader:
         """Step over ``size`` bytes and return where they start."""
         start = self._position
         if size > self._size - start:
-            self.fail(f"{size} bytes are needed, but {self._size - start} remain")
+            self.fail(f"the data ends too early: {size} more bytes needed, {self._size - start} left")
         self._position = start + size
         return start
