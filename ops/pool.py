@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .convert import UINT_MAX, dimension, enum, integer, nullable, sequence
+from .convert import dimension, enum, nullable, positive, sequence
 from .dims import Shape, SymDim
 from .registry import register
 from .rounding import narrow, widen
@@ -26,7 +26,7 @@ from .spatial import (
     window_counts,
     window_outputs,
 )
-from .types import ANY, FLOATS, TensorType
+from .types import ANY, FLOATS, TensorType, integer_bounds, is_float
 
 
 class _Pool2d(Operator):
@@ -36,7 +36,7 @@ class _Pool2d(Operator):
     options = (
         Option(
             "window_dimensions",
-            nullable(sequence(integer(1, UINT_MAX), 2)),
+            nullable(sequence(positive, 2)),
             None,
             "the window's (height, width); the input's by default (global pooling)",
         ),
@@ -153,5 +153,5 @@ class MaxPool2d(_Pool2d):
 
     def pool(self, image: np.ndarray, window: Sequence[int], sizes: Sequence[int], a: Attrs) -> np.ndarray:
         image = widen(image)
-        lowest = -np.inf if image.dtype.kind == "f" else np.iinfo(image.dtype).min
+        lowest = -np.inf if is_float(image.dtype.name) else integer_bounds(image.dtype.name)[0]
         return _accumulate(image, window, sizes, a, np.maximum, lowest)

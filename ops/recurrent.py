@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .convert import boolean, dimension, enum, nullable, sequence, uint
+from .convert import boolean, enum, nullable, positive, sequence, uint
 from .dims import MAX_DIMENSION, Dim
 from .recurrent_numpy import gru_step, lstm_step, run_cell, run_sequence
 from .registry import register
@@ -17,7 +17,7 @@ from .shapes import expect_shape, same_dim
 from .types import FLOATS, TensorType
 
 _HIDDEN_SIZE = Option("hidden_size", uint, doc="number of features of the hidden state")
-_STEPS = Option("steps", dimension, doc="number of time steps: the input's first dimension")
+_STEPS = Option("steps", positive, doc="number of time steps: the input's first dimension")
 _RESET_AFTER = Option("reset_after", boolean, True, "whether the reset gate is applied after the matrix product")
 _RETURN_SEQUENCE = Option("return_sequence", boolean, False, "whether the hidden state of every step is returned too")
 _DIRECTION = Option("direction", enum("forward", "backward", "both"), "forward", "how the sequence is walked")
@@ -98,8 +98,6 @@ class _Recurrent(Operator):
     def infer_sequence(self, t: Types, a: Attrs) -> tuple[TensorType, TensorType]:
         """The types of a last state and of the sequence of hidden states."""
         steps, batch, features = t.input.shape
-        if a["steps"] == 0:
-            fail("steps is 0, expected at least 1")
         if not same_dim(steps, a["steps"]):
             fail(f"steps is {a['steps']}, expected the input's first dimension, {steps}")
         directions = 2 if a["direction"] == "both" else 1

@@ -15,7 +15,7 @@ from .registry import register
 from .rounding import narrow, widen
 from .schema import MAX_RANK, Arrays, Attrs, Operand, Operator, Option, Output, Types
 from .shapes import check_axes, check_shape, reduced_shape
-from .types import ANY, FLOATS, TensorType
+from .types import ANY, FLOATS, TensorType, integer_bounds, is_float
 
 _SUMMABLE = FLOATS | {"int32", "uint32", "int64", "uint64"}
 _COMBINE: dict[str, np.ufunc] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -74,10 +74,9 @@ class Reduction(Operator):
 
 
 def _extreme(dtype: np.dtype, highest: bool) -> float | int:
-    if dtype.kind == "f":
+    if is_float(dtype.name):
         return math.inf if highest else -math.inf
-    bounds = np.iinfo(dtype)
-    return int(bounds.max if highest else bounds.min)
+    return integer_bounds(dtype.name)[highest]
 
 
 class _FloatReduction(Reduction):

@@ -15,7 +15,7 @@ from .registry import register
 from .rounding import narrow
 from .schema import Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
 from .shapes import check_axes, check_shape
-from .types import FLOATS, TensorType
+from .types import FLOATS, TensorType, is_float
 
 
 def _scale(value: Any) -> float:
@@ -67,7 +67,7 @@ class Resample2d(Operator):
         result = np.asarray(x.input).astype(np.float64)
         for axis in a["axes"]:
             result = _interpolate(result, axis, out[0].shape[axis])
-        return [narrow(result if out[0].dtype in FLOATS else np.rint(result), out[0])]
+        return [narrow(result if is_float(out[0].dtype) else np.rint(result), out[0])]
 
 
 def _scaled(size: Dim, scale: float) -> Dim:

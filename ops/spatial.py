@@ -14,7 +14,7 @@ from .schema import Option, fail
 _T = TypeVar("_T")
 
 INPUT_LAYOUTS = ("nchw", "nhwc")
-positive = integer(1, UINT_MAX)
+_positive = integer(1, UINT_MAX)
 
 PADDING = Option(
     "padding",
@@ -22,9 +22,9 @@ PADDING = Option(
     (0, 0, 0, 0),
     "rows and columns added around the input: (beginning height, ending height, beginning width, ending width)",
 )
-STRIDES = Option("strides", sequence(positive, 2), (1, 1), "steps of the window: (height, width)")
-DILATIONS = Option("dilations", sequence(positive, 2), (1, 1), "distances of the window's elements: (height, width)")
-GROUPS = Option("groups", positive, 1, "number of groups that input and output channels are divided into")
+STRIDES = Option("strides", sequence(_positive, 2), (1, 1), "steps of the window: (height, width)")
+DILATIONS = Option("dilations", sequence(_positive, 2), (1, 1), "distances of the window's elements: (height, width)")
+GROUPS = Option("groups", _positive, 1, "number of groups that input and output channels are divided into")
 BIAS_DOC = "values added to each output channel, of shape [output channels]"
 
 
