@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .casts import cast
 from .dims import SymDim
 from .schema import fail
-from .types import WEBNN_TYPES, integer_bounds, numpy_dtype
+from .types import WEBNN_TYPES, integer_bounds, is_float
 
 UINT_MAX = 2**32 - 1
 Convert = Callable[[Any], Any]
@@ -117,14 +118,10 @@ def data_type(value: Any) -> str:
 
 def cast_number(value: int | float, dtype: str) -> int | float:
     """A number cast to a data type (the standard's section "Casting"): rounded to nearest even, integers clamped."""
-    if dtype in ("float32", "float16", "bfloat16", "float64"):
+    if is_float(dtype):
         if isinstance(value, int):
-            try:
-                value = float(value)
-            except OverflowError:
-                value = math.copysign(math.inf, value)
-        with np.errstate(over="ignore"):
-            return float(np.asarray(value, np.float64).astype(numpy_dtype(dtype)).astype(np.float64))
+            value = _double(value) if dtype == "float64" else _odd_double(value)
+        return float(cast(np.asarray(value, np.float64), dtype).astype(np.float64))
     low, high = integer_bounds(dtype)
     if isinstance(value, float):
         if math.isnan(value):
@@ -132,3 +129,20 @@ def cast_number(value: int | float, dtype: str) -> int | float:
         if math.isinf(value):
             return high if value > 0 else low
     return min(max(round(value), low), high)
+
+
+def _double(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _odd_double(value: int) -> float:
+    """An int as a float, its last bit set if bits were cut off: rounding this again gives what rounding once would."""
+    size = abs(value)
+    cut = max(size.bit_length() - 53, 0)
+    kept = size >> cut
+    if kept << cut != size:
+        kept |= 1
+    return math.copysign(math.ldexp(kept, cut) if size.bit_length() <= 1024 else math.inf, 1 if value >= 0 else -1)

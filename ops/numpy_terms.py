@@ -1,16 +1,21 @@
-"""Evaluates scalar expressions in NumPy: floats in float64 and rounded at each cast, integers at their own width."""
+"""Evaluates scalar expressions in NumPy: floats in float64 and rounded at each cast, integers at their own width.
+
+Where an expression rounds at most once on the way, floats are computed in their own data type, with the same result.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from . import special
+from .casts import cast
 from .convert import cast_number
-from .expression import BOOL, Term
-from .types import integer_bounds, is_float, numpy_dtype
+from .expression import Term
+from .types import is_float, numpy_dtype
 
 Values = Mapping[str, Any]
 
@@ -24,34 +29,25 @@ def evaluate(term: Term, values: Values, dtype: str) -> np.ndarray:
         dtype: the data type of the result.
     """
     with np.errstate(all="ignore"):
-        return np.asarray(_round(_value(term, values), dtype))
+        return np.asarray(_round(_value(term, values, _rounds_once(term)), dtype))
 
 
-def cast(x: np.ndarray, dtype: str) -> np.ndarray:
-    """A cast between data types: float to integer truncates and saturates with NaN to 0, integers wrap around."""
-    target = numpy_dtype(dtype)
-    if x.dtype == target:
-        return x
-    if dtype == BOOL:
-        return x != 0
-    if x.dtype.kind == "f" or is_float(x.dtype.name):
-        x = x.astype(np.float64) if x.dtype != np.float64 else x
-        if not is_float(dtype):
-            return _saturate(x, dtype)
-    with np.errstate(all="ignore"):
-        return x.astype(target)
+@cache
+def _rounds_once(term: Term) -> bool:
+    """Whether no result of the expression that is rounded to its data type is computed with further."""
+    native = {"bool", "float16", "float32", "float64"}
+    terms = list(_walk(term))
+    return (
+        all(t.dtype in native or not is_float(t.dtype) for t in terms)
+        and all(t.op in _LEAVES or t.op in _EXACT or t.op in _ROUNDED for t in terms)
+        and sum(t.op in _ROUNDED for t in terms) <= 1
+    )
 
 
-def _saturate(x: np.ndarray, dtype: str) -> np.ndarray:
-    low, high = integer_bounds(dtype)
-    target = numpy_dtype(dtype)
-    wide = np.uint64 if dtype == "uint64" else np.int64
-    whole = np.trunc(np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf))
-    inside = np.clip(whole, float(low), np.nextafter(float(high) + 1.0, 0.0) if high > 2**53 else float(high))
-    with np.errstate(all="ignore"):
-        result = inside.astype(wide).astype(target)
-    result = np.where(whole >= float(high), np.asarray(high, wide).astype(target), result)
-    return np.where(whole <= float(low), np.asarray(low, wide).astype(target), result)
+def _walk(term: Term) -> Iterator[Term]:
+    yield term
+    for a in term.args:
+        yield from _walk(a)
 
 
 def _round(x: Any, dtype: str) -> np.ndarray:
@@ -59,21 +55,21 @@ def _round(x: Any, dtype: str) -> np.ndarray:
     return array if array.dtype == numpy_dtype(dtype) else cast(array, dtype)
 
 
-def _value(term: Term, values: Values) -> Any:
+def _value(term: Term, values: Values, native: bool) -> Any:
+    float_type = numpy_dtype(term.dtype) if native else np.dtype(np.float64)
     if term.op == "name":
         array = np.asarray(values[str(term.value)])
-        return array.astype(np.float64) if is_float(term.dtype) else array
+        return array.astype(float_type, copy=False) if is_float(term.dtype) else array
     if term.op in ("const", "param"):
         number = cast_number(values[str(term.value)] if term.op == "param" else term.value, term.dtype)  # type: ignore[arg-type]
-        return np.asarray(number, np.float64 if is_float(term.dtype) else numpy_dtype(term.dtype))
-    args = [_value(a, values) for a in term.args]
+        return np.asarray(number, float_type if is_float(term.dtype) else numpy_dtype(term.dtype))
+    args = [_value(a, values, native) for a in term.args]
     if term.op == "to":
-        rounded = _round(args[0], term.args[0].dtype)
-        result = cast(rounded, term.dtype)
-        return result.astype(np.float64) if is_float(term.dtype) else result
+        result = cast(_round(args[0], term.args[0].dtype), term.dtype)
+        return result.astype(float_type, copy=False) if is_float(term.dtype) else result
     operand = term.args[-1].dtype
     if term.op in _STEPS and is_float(operand):
-        args = [_round(args[0], operand).astype(np.float64)]
+        args = [_round(args[0], operand).astype(float_type, copy=False)]
     if is_float(operand):
         return _FLOAT[term.op](*args)
     return _INTEGER.get(term.op, _FLOAT[term.op])(*args)
@@ -102,6 +98,14 @@ def _int_pow(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(b < 0, inverse, power)
 
 
+_LEAVES = frozenset({"name", "const", "param"})
+_EXACT = frozenset(
+    {"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "land", "lor", "lxor", "lnot", "select", "max", "min", "abs"}
+    | {"neg", "sign", "floor", "ceil", "rint", "trunc", "to"}
+)
+_ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt", "rcp"})
+"""Functions whose result in float16 or float32 is the same whether computed there or in float64 and rounded."""
+
 _STEPS = frozenset({"floor", "ceil", "rint", "trunc"})
 """Functions with jumps: what they take is rounded to its data type first, or results near a jump would differ by one
 from those of code that computes in that data type."""
@@ -117,7 +121,7 @@ _SHARED: dict[str, Callable[..., Any]] = {
 _FLOAT: dict[str, Callable[..., Any]] = {
     **_SHARED,
     "div": np.divide, "rem": np.fmod, "pow": np.power, "floor": np.floor, "ceil": np.ceil, "rint": np.rint,
-    "trunc": np.trunc, "sqrt": np.sqrt, "rcp": lambda x: 1.0 / x, "exp": np.exp, "expm1": np.expm1, "log": np.log,
+    "trunc": np.trunc, "sqrt": np.sqrt, "rcp": np.reciprocal, "exp": np.exp, "expm1": np.expm1, "log": np.log,
     "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
     "atanh": np.arctanh, "erf": special.erf, "erfc": special.erfc, "sigmoid": special.sigmoid,

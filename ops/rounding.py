@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .numpy_terms import cast
+from .casts import cast
 from .types import INT4, TensorType, is_float
 
 

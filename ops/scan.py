@@ -37,8 +37,9 @@ class CumulativeSum(Operator):
         if a["reversed"]:
             terms = np.flip(terms, axis)
         if a["exclusive"]:
-            kept = np.delete(terms, -1, axis) if terms.shape[axis] else terms
-            terms = np.concatenate([np.zeros_like(terms.take([0], axis)), kept], axis) if terms.size else terms
+            shifted = np.zeros_like(terms)
+            np.moveaxis(shifted, axis, 0)[1:] = np.moveaxis(terms, axis, 0)[:-1]
+            terms = shifted
         with np.errstate(all="ignore"):
             sums = np.cumsum(terms, axis, dtype=terms.dtype).astype(given.dtype)
         return [np.flip(sums, axis) if a["reversed"] else sums]
