@@ -125,8 +125,7 @@ def _write_constants(
         _define(writer, values, name)
         with writer.field("", name):
             dtype = writer.dtype_of(array)
-            # Not only one object under two names, also two views of the same memory are stored once.
-            identity = (array.__array_interface__["data"], array.dtype.str, dtype.name, array.shape, array.strides)
+            identity = _identity(array)
             if identity in stored:
                 writer.varint(stored[identity])
                 continue
@@ -138,6 +137,16 @@ def _write_constants(
             for dim in array.shape:
                 writer.varint(dim)
     return arrays
+
+
+def _identity(array: np.ndarray) -> tuple[object, ...]:
+    """What is equal for one array under two names, and for two equal views of the same memory.
+
+    An empty array has no memory of its own, so that its address says nothing.
+    """
+    if array.size == 0:
+        return (id(array),)
+    return array.__array_interface__["data"], array.dtype.str, array.dtype.name, array.shape, array.strides
 
 
 def _write_node(writer: PayloadWriter, values: dict[str, int], node: NodeData) -> None:

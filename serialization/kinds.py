@@ -59,11 +59,16 @@ def known_kinds() -> dict[int, str]:
     return {int(codec.kind): codec.kind.name for codec in _codecs.values()}
 
 
+def kind_list() -> str:
+    """The registered kinds for a message: ``1 (GRAPH), ...``."""
+    return ", ".join(f"{number} ({name})" for number, name in sorted(known_kinds().items()))
+
+
 def codec_of(kind: int) -> Codec:
     """The codec of a kind's number. Raises ModelFormatError if there is none."""
     codec = _codecs.get(kind)
     if codec is None:
-        raise ModelFormatError(f"unknown kind {int(kind)}; known: {known_kinds()}")
+        raise ModelFormatError(f"unknown kind {int(kind)}; known: {kind_list()}")
     return codec
 
 

@@ -16,7 +16,9 @@ from hypothesis.extra import numpy as hnp
 HEADER_SIZE = 24
 
 
-def container(payload: bytes, *, magic: int = 0x42534C54, version: int = 2, kind: int = 1, crc: int | None = None) -> bytes:
+def container(
+    payload: bytes, *, magic: int = 0x42534C54, version: int = 2, kind: int = 1, crc: int | None = None
+) -> bytes:
     """A file around ``payload``, made without the code under test; the CRC fits unless one is given."""
     crc = google_crc32c.value(payload) if crc is None else crc
     return struct.pack(">iiiiq", magic, version, kind, len(payload), crc) + payload

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from basalt.errors import ModelFormatError, ValidationError
 from basalt.serialization import GraphData, NodeData, PayloadWriter, load, save
 from bsl_samples import constants_only
+
+from basalt.errors import ModelFormatError, ValidationError
 
 OLD = constants_only(w=np.arange(1000))
 NEW = constants_only(w=np.arange(3_000_000))
@@ -205,7 +206,7 @@ def test_places_where_no_file_can_be(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=f"cannot save: it is not a regular file: '{tmp_path / 'pipe'}'"):
         save(tmp_path / "pipe", OLD)
     (tmp_path / "file").write_bytes(b"kept")
-    with pytest.raises(NotADirectoryError, match="cannot save: Not a directory: '.*file/m.bsl'"):
+    with pytest.raises(NotADirectoryError, match=r"cannot save: Not a directory: '.*file/m\.bsl'"):
         save(tmp_path / "file" / "m.bsl", OLD)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(OSError, match=r"cannot save: .*loop'"):

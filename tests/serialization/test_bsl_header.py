@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from basalt.errors import ModelFormatError, ValidationError
 from basalt.serialization import MAGIC, VERSION, GraphData, TensorSpec, file_size, load, peek_kind, save
 from bsl_samples import HEADER_SIZE, constants_only, container, graph_payload, tiny_graph
+
+from basalt.errors import ModelFormatError, ValidationError
 
 EMPTY = container(graph_payload())
 LIMIT = 2**31 - 25
@@ -35,7 +36,7 @@ FAULTS = [
     (container(b"", kind=-1), "unknown kind -1, expected one of: 1 (GRAPH)"),
     (EMPTY[:-1], "the header declares a payload of 8 bytes, but 7 follow it"),
     (EMPTY + b"\0", "the header declares a payload of 8 bytes, but 9 follow it"),
-    (container(graph_payload(), crc=5), f"the payload's CRC32C is 0x{{crc:08X}}, but the header says 0x00000005"),
+    (container(graph_payload(), crc=5), "the payload's CRC32C is 0x{crc:08X}, but the header says 0x00000005"),
     (container(graph_payload(), crc=-1), "the payload's CRC32C is 0x{crc:08X}, but the header says 0xFFFFFFFFFFFFFFFF"),
     (container(graph_payload(tail=b"abc")), "byte 32: bytes left over after the end of the data: 3"),
 ]
@@ -174,7 +175,9 @@ def test_file_objects_that_fail(tmp_path: Path) -> None:
             return zeros
 
     zeros = bytes(1 << 28)
-    with pytest.raises(ModelFormatError, match="<Endless>: longer than the 2147483647 bytes of the largest .bsl file"):
+    with pytest.raises(
+        ModelFormatError, match=r"<Endless>: longer than the 2147483647 bytes of the largest \.bsl file"
+    ):
         load(Endless())
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from basalt.errors import ModelFormatError
 from basalt.serialization import GraphData, load, save
 from bsl_samples import container, graph_payload, text, tiny_graph, varint
+
+from basalt.errors import ModelFormatError
 
 F32, BOOL, INT4 = b"\x01", b"\x0d", b"\x0e"
 HUGE = varint(1 << 60)
@@ -77,7 +78,10 @@ CASES: dict[str, tuple[dict[str, bytes], str]] = {
         {"inputs": b"\x02" + text("x") + F32 + b"\0" + b"\x02" + F32 + b"\0"},
         "byte 34, in inputs[1]: the value name 'x' occurs twice",
     ),
-    "data type": ({"inputs": b"\x01" + text("x") + b"\x63\0"}, "byte 32, in inputs[0].dtype: unknown data type code 99"),
+    "data type": (
+        {"inputs": b"\x01" + text("x") + b"\x63\0"},
+        "byte 32, in inputs[0].dtype: unknown data type code 99",
+    ),
     "rank": (
         {"inputs": b"\x01" + text("x") + F32 + b"\x41" + b"\x02" * 65},
         "byte 33, in inputs[0].shape: a shape has 65 dimensions, more than 64",
@@ -186,7 +190,8 @@ CASES: dict[str, tuple[dict[str, bytes], str]] = {
     ),
     "tuple count": (
         attribute(b"\x08\x01\x09" + HUGE),
-        "byte 44, in nodes[0].attrs['a'][0]: claims 1152921504606846976 entries of at least 1 bytes, but 2 bytes remain",
+        "byte 44, in nodes[0].attrs['a'][0]: "
+        "claims 1152921504606846976 entries of at least 1 bytes, but 2 bytes remain",
     ),
     "output of a node twice": (
         {"nodes": node(outputs=b"\x02" + text("y") + F32 + b"\0" + b"\x03" + F32 + b"\0")},
@@ -257,7 +262,9 @@ def _mutate(payload: bytearray, structure: int, rng: random.Random) -> bytearray
             case 2:
                 del payload[place : place + rng.randint(1, 8)]
             case 3:
-                payload[place:place] = rng.choice([HUGE, b"\xff" * 9 + b"\x01", bytes(rng.randint(1, 70)), b"\x08\x01" * 20])
+                payload[place:place] = rng.choice(
+                    [HUGE, b"\xff" * 9 + b"\x01", bytes(rng.randint(1, 70)), b"\x08\x01" * 20]
+                )
             case 4:
                 other = rng.randrange(len(payload))
                 payload[place : place + 6] = payload[other : other + 6]
@@ -294,7 +301,7 @@ def test_damaged_payloads_with_a_fitting_crc_never_do_harm(tmp_path: Path, seed:
 
 def test_random_bytes_are_refused() -> None:
     rng = random.Random(0)
-    for length in range(0, 400):
+    for length in range(400):
         with pytest.raises(ModelFormatError):
             load(container(b"\x01" + rng.randbytes(length) + b"?"))
 

@@ -5,6 +5,7 @@ import mmap
 import struct
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import ml_dtypes
@@ -142,7 +143,13 @@ def test_an_array_under_two_names_is_stored_once(tmp_path: Path) -> None:
 
 def test_a_part_of_an_array_is_not_taken_for_the_whole(tmp_path: Path) -> None:
     base = np.arange(8, dtype=np.int32)
-    views = {"all": base, "half": base[:4], "steps": base[::2], "floats": base.view(np.float32), "grid": base.reshape(2, 4)}
+    views = {
+        "all": base,
+        "half": base[:4],
+        "steps": base[::2],
+        "floats": base.view(np.float32),
+        "grid": base.reshape(2, 4),
+    }
     save(tmp_path / "v.bsl", constants_only(**views))
     loaded = load(tmp_path / "v.bsl").constants
     assert all(same_array(loaded[name], view) for name, view in views.items())
@@ -152,7 +159,7 @@ def test_the_structure_of_a_small_network_takes_little_room(tmp_path: Path) -> N
     rng = np.random.default_rng(0)
     sizes = (784, 128, 64, 10)
     constants, nodes, last = {}, [], "x"
-    for layer, (rows, columns) in enumerate(zip(sizes, sizes[1:]), start=1):
+    for layer, (rows, columns) in enumerate(pairwise(sizes), start=1):
         constants[f"w{layer}"] = rng.random((rows, columns), np.float32)
         constants[f"b{layer}"] = rng.random(columns, np.float32)
         shape = ("batch", columns)
@@ -227,7 +234,8 @@ import sys, numpy as np
 from basalt.serialization import GraphData, load, save
 save({str(tmp_path / "p.bsl")!r}, GraphData("", (), {{"w": np.ones(3, np.float32)}}, (), ()))
 load({str(tmp_path / "p.bsl")!r})
-print([name for name in ("ml_dtypes", "numba", "llvmlite", "basalt.ops", "basalt.compiler", "basalt.runtime") if name in sys.modules])
+unwanted = "ml_dtypes", "numba", "llvmlite", "basalt.ops", "basalt.compiler", "basalt.runtime"
+print([name for name in unwanted if name in sys.modules])
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
