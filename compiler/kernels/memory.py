@@ -6,6 +6,8 @@ are indexed in units of their own type and lie at their natural alignment.
 ``load_*`` and ``store_*`` promise LLVM that no buffer that is read overlaps one that is written (other than the very
 element that the same iteration read before it writes), so that a loop over many buffers vectorises without run-time
 overlap checks. Kernels that read back what they wrote use ``loadrw_*`` and ``storerw_*``, which promise nothing.
+
+``wide_vectors()`` asks for 512-bit vectors in its kernel where LLVM prefers 256 bits although the CPU has AVX-512.
 """
 
 from __future__ import annotations
@@ -99,6 +101,11 @@ def _from_bits(type_: ir.Type, width: int, e: Emitter, bits: ir.Value) -> ir.Val
     return e.b.bitcast(bits if width == 64 else e.b.trunc(bits, ir.IntType(width)), type_)
 
 
+def _widen_vectors(e: Emitter) -> None:
+    # llvmlite knows only LLVM's own attribute names and would refuse a target's.
+    set.add(e.b.function.attributes, '"prefer-vector-width"="512"')
+
+
 def _accesses() -> dict[str, Recipe]:
     found: dict[str, Recipe] = {}
     address, index = types.voidptr, types.intp
@@ -114,9 +121,10 @@ def _accesses() -> dict[str, Recipe]:
 
 
 def recipes() -> dict[str, Recipe]:
-    """``ptr offset par_* const_* bits_* load_* store_* loadrw_* storerw_*``."""
+    """``wide_vectors ptr offset par_* const_* bits_* load_* store_* loadrw_* storerw_*``."""
     table = (types.voidptr, types.intp)
     found = {
+        "wide_vectors": Recipe(types.void, (), _widen_vectors),
         "ptr": Recipe(types.voidptr, table, _pointer),
         "offset": Recipe(types.voidptr, table, _offset),
     }

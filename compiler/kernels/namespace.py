@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from basalt.compiler.kernels import arith, convert, memory
+from basalt.compiler.kernels import arith, convert, memory, vmath
 from basalt.compiler.kernels.emit import Recipe, build
 
 __all__ = ["SUFFIXES", "names_for", "namespace", "resolve"]
@@ -24,7 +24,7 @@ SUFFIXES = {
 
 @functools.cache
 def _recipes() -> dict[str, Recipe]:
-    return memory.recipes() | arith.recipes() | convert.recipes()
+    return memory.recipes() | arith.recipes() | convert.recipes() | vmath.recipes()
 
 
 @functools.cache
