@@ -1,8 +1,8 @@
 """Arithmetic, comparison, selection and logic on one value of a register type.
 
 Integers wrap at their own width, and no operand of any operation traps. Floats follow IEEE 754 in round-to-nearest,
-without fast-math flags, except in the reductions: LLVM may reorder ``radd`` and ``rmul``, and ``rmax`` and ``rmin`` give either zero
-of two that differ in sign.
+without fast-math flags, except in the reductions: LLVM may reorder ``radd`` and ``rmul``, and ``rmax`` and ``rmin`` give
+either of two zeros that differ in sign.
 """
 
 from __future__ import annotations

@@ -19,18 +19,27 @@ BIAS = 127 << 23
 EXPONENT = 0x7F800000
 
 # exp(r) = 1 + r + r**2 q(r): 2**-28.2
-EXP = (1.0, 1.0, 0.4999999403953552, 0.16666516661643982, 0.04166810214519501, 0.008369192481040955, 0.001383890281431377)
+EXP = (
+    1.0, 1.0, 0.4999999403953552, 0.16666516661643982, 0.04166810214519501, 0.008369192481040955,
+    0.001383890281431377,
+)  # fmt: skip
 # expm1(r) = r + r**2 q(r): 2**-31.0
-EXPM1 = (0.5, 0.1666666567325592, 0.04166646674275398, 0.008333643898367882, 0.0013935035094618797, 0.00019662376143969595)
+EXPM1 = (
+    0.5, 0.1666666567325592, 0.04166646674275398, 0.008333643898367882, 0.0013935035094618797,
+    0.00019662376143969595,
+)  # fmt: skip
 # tanh(x) = x + x**3 q(x**2) for |x| <= 0.625: 2**-27.7
-TANH = (-0.3333328068256378, 0.13331405818462372, -0.05373651534318924, 0.02062816731631756, -0.005692296661436558)
+TANH = (
+    -0.3333328068256378, 0.13331405818462372, -0.05373651534318924, 0.02062816731631756, -0.005692296661436558,
+)  # fmt: skip
 TANH_SWITCH = 0.625
 
 
 def reduce(x: Value) -> tuple[Value, Value]:
-    """(n, r) with x = n log(2) + r; n is an integer in the low bits of the first, in whose place its float's bits
-    stand.""" shifted = mad(x, LOG2_E, SHIFTER) n = shifted - SHIFTER return shifted.bits(), mad(n, -LN2_LOW, mad(n,
-    -LN2_HIGH, x))
+    """(n, r) with x = n log(2) + r; the integer n is the low bits of the first value, whose high bits are SHIFTER's."""
+    shifted = mad(x, LOG2_E, SHIFTER)
+    n = shifted - SHIFTER
+    return shifted.bits(), mad(n, -LN2_LOW, mad(n, -LN2_HIGH, x))
 
 
 def scale(x: Value, n: Value) -> Value:
