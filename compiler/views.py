@@ -94,6 +94,8 @@ class View:
     def expanded(self, shape: Sequence[int]) -> View:
         """The view stretched to a shape (a stride of 0 where it repeats)."""
         extra = len(shape) - len(self.shape)
+        if extra < 0 or any(o not in (1, n) for o, n in zip(self.shape, shape[extra:])):
+            raise ValueError(f"a view of shape {list(self.shape)} cannot be stretched to {list(shape)}")
         own = (1,) * extra + self.shape
         strides = (0,) * extra + self.strides
         return replace(

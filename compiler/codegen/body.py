@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from basalt.ops.elementwise import Elementwise
+from basalt.ops.elementwise import Expressed
 
 from basalt import ops
 
@@ -117,7 +117,7 @@ class Body:
     def compute(self, node: Node, names: Mapping[Value, str]) -> str:
         """Write one element-wise node; returns its value's local name."""
         operator = ops.get(node.op)
-        assert isinstance(operator, Elementwise)
+        assert isinstance(operator, Expressed)
         types = [None if v is None else v.type for v in node.inputs]
         term = operator.term(types, dict(node.attrs), node.output.type)
         operands = {o.name: names[v] for o, v in zip(operator.operands, node.inputs) if v is not None}

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from basalt.ops.elementwise import Elementwise
 
 from basalt import ops
 from basalt.errors import BasaltError, UnsupportedError
 
 from ..ir import FUSED, Constants, Graph, Node, Value
+from ..pointwise import is_pointwise
 from ..templates.elementwise import elementwise_call
+from ..templates.raw import raw
 from ..views import Buffer, Storage, View, whole
 from . import registry
 from .epilogue import Epilogue
@@ -101,7 +102,7 @@ class Lowering:
     def copy(self, source: View, target: View) -> None:
         """Add the kernel that copies one view to another of the same shape and data type."""
         value = Value(ops.TensorType(source.dtype, source.shape))
-        self.add(elementwise_call([], [(value, source)], [(value, target)], self._label))
+        self.add(elementwise_call([], [(value, raw(source))], [(value, raw(target))], self._label))
 
     def add(self, call: Call) -> None:
         """Add a kernel call; one without work is dropped."""
@@ -148,7 +149,7 @@ class Lowering:
         template = registry.find(root)
         if template is not None:
             template(node, self)
-        elif root == "elementwise" or isinstance(ops.get(root), Elementwise):
+        elif root == "elementwise" or is_pointwise(node):
             self._elementwise(node)
         else:
             raise UnsupportedError(f"no kernel for operator {root} of {node!r}")

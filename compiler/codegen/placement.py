@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..ir import Graph, Node, Value
 from ..views import Buffer, Storage, View, whole
 
-_THROUGH = frozenset({"reshape", "transpose", "concat"})
+_THROUGH = frozenset({"reshape", "transpose", "concat", "pad"})
 
 
 def place_outputs(graph: Graph, outputs: Sequence[View]) -> dict[Value, View]:
@@ -29,7 +29,7 @@ def place_outputs(graph: Graph, outputs: Sequence[View]) -> dict[Value, View]:
         if node.op not in _THROUGH:
             continue
         view = placed.get(node.output)
-        if view is None and node.op == "concat":
+        if view is None and node.op in ("concat", "pad"):
             view = placed[node.output] = whole(
                 Buffer(Storage.ARENA, node.output.type.nbytes), node.output.dtype, node.output.shape
             )
@@ -51,6 +51,8 @@ def _push_back(node: Node, view: View, placed: dict[Value, View], producers: dic
         for value in node.present:
             wanted.append((value, concat_slot(view, axis, start, value.shape)))
             start += value.shape[axis]
+    elif node.op == "pad":
+        wanted = [(node.present[0], interior(view, node.attrs["beginning_padding"], node.present[0].shape))]
     for value, place in wanted:
         if place is not None and value in producers and value not in placed:
             placed[value] = place
@@ -60,3 +62,8 @@ def concat_slot(view: View, axis: int, start: int, shape: tuple[int, ...]) -> Vi
     """The part of a concatenation that one operand fills."""
     starts = [start if i == axis else 0 for i in range(len(shape))]
     return view.sliced(starts, shape, (1,) * len(shape))
+
+
+def interior(view: View, before: Sequence[int], shape: tuple[int, ...]) -> View:
+    """The part of a padded tensor that its operand fills."""
+    return view.sliced(before, shape, (1,) * len(shape))

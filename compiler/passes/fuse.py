@@ -19,6 +19,7 @@ from basalt import ops
 from ..codegen.registry import takes_epilogue
 from ..codegen.rows import REDUCTIONS
 from ..ir import FUSED, Graph, Node, Value, sort_nodes
+from ..pointwise import is_pointwise
 
 MAX_NODES = 48
 MAX_OPERANDS = 20
@@ -31,13 +32,6 @@ def fuse(graph: Graph, context: Any = None) -> Graph:
     for node in graph.nodes:
         grouping.add(node)
     return graph.with_nodes(sort_nodes([_fused(group, grouping) for group in grouping.groups()]))
-
-
-def is_pointwise(node: Node) -> bool:
-    """Whether a node is computed point by point from operands that are broadcast to its result."""
-    if node.op == FUSED or not isinstance(ops.get(node.op), Elementwise):
-        return False
-    return all(broadcastable_to(v.shape, node.output.shape) for v in node.present)
 
 
 @dataclass(eq=False)

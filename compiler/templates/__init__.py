@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from . import column_reduction, elementwise, movement, reduction
+from . import column_reduction, elementwise, indexing, movement, padding, quantization, recurrent, reduction, scan
 
-__all__ = ["column_reduction", "elementwise", "movement", "reduction"]
+__all__ = [
+    "column_reduction",
+    "elementwise",
+    "indexing",
+    "movement",
+    "padding",
+    "quantization",
+    "recurrent",
+    "reduction",
+    "scan",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from basalt.ops.types import integer_bounds, is_float
 
@@ -41,11 +41,24 @@ def reduce(node: Node, lowering: Lowering) -> None:
         nodes, inner_in, inner_out = (node,), node.present, list(node.outputs)
     inputs = [(i, lowering.read(o)) for i, o in zip(inner_in, node.present)]
     outputs = [(i, lowering.write(o)) for i, o in zip(inner_out, node.outputs)]
+    if node.op != FUSED:
+        outputs = [(v, _with_kept_dimensions(node, view)) for v, view in outputs]
     group = RowGroup(nodes, inputs, outputs, plan_rows(nodes, inner_in, inner_out))
     if wants_columns(group.plan, inputs, outputs):
         lowering.add(column_call(group.nodes, inputs, outputs, group.plan, lowering))
     else:
         lowering.add(_RowWriter(group).write())
+
+
+def _with_kept_dimensions(node: Node, view: View) -> View:
+    """The result of a reduction with its reduced dimensions as dimensions of size 1."""
+    if node.attrs["keep_dimensions"]:
+        return view
+    shape, strides = list(view.shape), list(view.strides)
+    for axis in sorted(node.attrs["axes"]):
+        shape.insert(axis, 1)
+        strides.insert(axis, 0)
+    return replace(view, shape=tuple(shape), strides=tuple(strides))
 
 
 class _RowWriter:
