@@ -2,6 +2,170 @@
 
 from __future__ import annotations
 
-from .spec import KernelCode, ProgramSpec, Row, Slot, SlotKind, TensorSpec
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
 
-__all__ = ["KernelCode", "ProgramSpec", "Row", "Slot", "SlotKind", "TensorSpec"]
+import numpy as np
+
+from basalt.errors import BasaltError
+
+from .code import LoadedCode
+from .cpus import usable_cores
+from .dtypes import numpy_dtype
+from .environment import environment
+from .feeds import prepare_inputs, prepare_outputs
+from .frame import Frame, FramePlan
+from .layout import Status
+from .schedule import Schedule, schedule
+from .spec import KernelCode, ProgramSpec, Row, Slot, SlotKind, TensorSpec
+from .spec_check import check_spec
+from .threads import THREADS
+
+__all__ = ["KernelCode", "Program", "ProgramSpec", "Row", "Slot", "SlotKind", "TensorSpec"]
+
+_DONE = int(Status.DONE)
+_IDLE_BYTES = 256 << 20
+"""Most bytes of arenas that a program keeps between runs, beyond one arena."""
+
+
+class Program:
+    """A program that can be run, by several Python threads at once too; the GIL is free while it computes."""
+
+    def __init__(self, spec: ProgramSpec, kernels: LoadedCode, *, threads: int | None = None) -> None:
+        """``kernels`` are those of ``spec.kernels``, in their order.
+
+        ``threads`` is the most threads to use, None for the process's number (``set_num_threads``), looked at in each
+        run. Raises ValidationError if ``spec`` contradicts itself.
+        """
+        check_spec(spec)
+        if len(kernels.kernels) != len(spec.kernels):
+            raise BasaltError(f"{len(kernels.kernels)} kernels loaded, the program has {len(spec.kernels)}")
+        self.spec = spec
+        self.code = kernels
+        self.threads = threads
+        self._plan = FramePlan(spec, [kernel.address for kernel in kernels.kernels])
+        self._reads_arrays = environment()[1]
+        self._schedules: dict[int, Schedule] = {}
+        self._idle: list[Frame] = []
+        self._most_idle = max(1, min(usable_cores(), _IDLE_BYTES // max(spec.arena_bytes, 1)))
+        self._pick_inputs = _picker([tensor.name for tensor in spec.inputs])
+        self._output_names = tuple(tensor.name for tensor in spec.outputs)
+        self._pick_outputs = _picker(self._output_names)
+        self._blank = [(tensor.shape, numpy_dtype(tensor.dtype)) for tensor in spec.outputs]
+
+    def run(self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+        """Computes the outputs from ``feeds`` (input name to array).
+
+        Returns fresh arrays, or those of ``out`` (output name to array, for all or some outputs), which must be
+        writeable, C-contiguous, aligned and of the exact type and shape. Inputs of another layout are copied; Python
+        numbers and lists are converted where that loses nothing.
+
+        Raises ValidationError for a wrong name, data type or shape, and BasaltError if an operator fails.
+        """
+        if self._reads_arrays:
+            inputs = self._pick_inputs(feeds)
+            if out is None:
+                outputs: tuple[Any, ...] | None = tuple([np.empty(shape, dtype) for shape, dtype in self._blank])
+            else:
+                outputs = self._pick_outputs(out)
+            if inputs is not None and outputs is not None:
+                status = self._run_bound(inputs, outputs, out is not None)
+                if status == _DONE:
+                    return dict(zip(self._output_names, outputs))
+                if status >= 0:
+                    raise self._failure(status)
+        return self._run_carefully(feeds, out)
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of the program's ``weights``, of the ``arena`` that each simultaneous run takes, and of ``code``."""
+        weights = {id(constant): constant.nbytes for constant in self._plan.constants}
+        return {"weights": sum(weights.values()), "arena": self.spec.arena_bytes, "code": self.code.nbytes}
+
+    def _run_bound(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...], given: bool) -> int:
+        """Runs on a frame of the pool and returns the executor's status."""
+        try:
+            frame = self._idle.pop()
+        except IndexError:
+            frame = Frame(self._plan, self.code.executor)
+        if frame.epoch != THREADS.epoch:
+            self._adapt(frame)
+        if frame.call is None or (THREADS.guard is not None and frame.team > 1):
+            status = self._call_with_care(frame, inputs, outputs, given)
+        else:
+            status = frame.call(inputs, outputs, given)
+        if len(self._idle) < self._most_idle:
+            self._idle.append(frame)
+        return status
+
+    def _call_with_care(self, frame: Frame, inputs: tuple[Any, ...], outputs: tuple[Any, ...], given: bool) -> int:
+        """For a layer that bears one team only (who comes second runs on its own thread), and for unknown arrays."""
+        team, guard = frame.team, THREADS.guard
+        locked = team > 1 and guard is not None and guard.acquire(blocking=False)
+        if guard is not None and not locked:
+            frame.team = 1
+        try:
+            if frame.call is not None:
+                return frame.call(inputs, outputs, given)
+            frame.bind((*inputs, *outputs))
+            return self.code.executor.execute(frame.address)
+        finally:
+            frame.team = team
+            if locked and guard is not None:
+                guard.release()
+
+    def _adapt(self, frame: Frame) -> None:
+        """Has the frame use as many threads as the program may now."""
+        epoch = THREADS.epoch
+        wanted = THREADS.count if self.threads is None else self.threads
+        plan = self._schedule(wanted)
+        if plan.is_parallel:
+            team = THREADS.team(wanted)
+            if team != wanted:
+                wanted, plan = team, self._schedule(team)
+        frame.use(plan, wanted)
+        frame.epoch = epoch
+
+    def _schedule(self, threads: int) -> Schedule:
+        if threads not in self._schedules:
+            self._schedules[threads] = schedule(self.spec.rows, threads)
+        return self._schedules[threads]
+
+    def _run_carefully(self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+        inputs = prepare_inputs(self.spec.inputs, feeds)
+        written, results = prepare_outputs(self.spec.outputs, out, inputs)
+        status = self._run_bound(inputs, written, False)
+        if status >= 0:
+            raise self._failure(status)
+        if status != _DONE:
+            specs = (*self.spec.inputs, *self.spec.outputs)
+            raise BasaltError(f"no use could be made of the array for {specs[Status.UNBOUND - status]}")
+        for source, target in zip(written, results):
+            if source is not target:
+                target[...] = source
+        given = {} if out is None else out
+        return {name: given.get(name, result) for name, result in zip(self._output_names, results)}
+
+    def _failure(self, status: int) -> BasaltError:
+        index, code = status >> 32, ((status & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
+        row = self.spec.rows[index]
+        kernel = self.spec.kernels[row.kernel].label
+        detail = f" (kernel {kernel!r})" if kernel and row.label else ""
+        return BasaltError(f"operator {row.label or kernel or f'row {index}'!r}{detail} failed with status {code}")
+
+
+def _picker(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...] | None]:
+    """A function from a mapping to the tuple of its values for ``names``, or None unless it has exactly these."""
+    count = len(names)
+    pick: Callable[[Any], Any] = itemgetter(*names) if names else lambda mapping: ()
+
+    def picked(mapping: Any) -> tuple[Any, ...] | None:
+        try:
+            if len(mapping) != count:
+                return None
+            values = pick(mapping)
+        except (KeyError, TypeError, IndexError):
+            return None
+        return (values,) if count == 1 else values
+
+    return picked

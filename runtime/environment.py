@@ -1,0 +1,82 @@
+"""The process's block of addresses and offsets that the executor reads, and whether NumPy's arrays look as expected."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+
+import numpy as np
+
+from .layout import OBJECT_HEADS, Array, Env
+from .memory import aligned_words
+
+__all__ = ["ALIGNED", "C_CONTIGUOUS", "WRITEABLE", "environment", "set_parallel_for"]
+
+C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x001, 0x100, 0x400  # NumPy's flags
+
+
+@functools.cache
+def environment() -> tuple[np.ndarray, bool]:
+    """The block (int64, ``Env.WORDS`` of them), and whether the executor can read arrays and tuples by itself.
+
+    On a Python or NumPy whose objects are laid out otherwise it cannot; then Python reads the addresses for it.
+    """
+    block = aligned_words(Env.WORDS)
+    block[Env.YIELD] = _yield_address()
+    block[Env.SAVE_THREAD] = _address(ctypes.pythonapi.PyEval_SaveThread)
+    block[Env.RESTORE_THREAD] = _address(ctypes.pythonapi.PyEval_RestoreThread)
+    block[Env.ARRAY_TYPE] = id(np.ndarray)
+    block[Env.TUPLE_ITEMS] = tuple.__basicsize__
+    block[Env.OBJECT_HEAD] = object.__basicsize__
+    block[Env.TRUE] = id(True)
+    block[Env.LONG_FROM] = _address(ctypes.pythonapi.PyLong_FromLongLong)
+    return block, _objects_are_as_expected()
+
+
+def set_parallel_for(address: int) -> None:
+    """Makes the executor launch its threads by ``address``, Numba's ``parallel_for`` of some threading layer."""
+    environment()[0][Env.PARALLEL_FOR] = address
+
+
+def _address(function: object) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+
+
+def _yield_address() -> int:
+    if sys.platform == "win32":
+        return _address(ctypes.CDLL("kernel32").SwitchToThread)
+    return _address(ctypes.CDLL(None).sched_yield)
+
+
+def _objects_are_as_expected() -> bool:
+    if sys.implementation.name != "cpython":
+        return False
+    head = object.__basicsize__
+    if head not in OBJECT_HEADS:
+        return False
+    if np.ndarray.__basicsize__ < head + 8 * (Array.FLAGS + 1) or tuple.__itemsize__ != 8:
+        return False
+    arrays = (np.zeros((2, 3), np.float32), np.zeros((), np.int64), np.zeros((4, 2, 5), np.int8)[:, ::2])
+    items = [_word(id(arrays) + tuple.__basicsize__ + 8 * i) for i in range(len(arrays))]
+    return items == [id(a) for a in arrays] and all(_matches(a, id(a) + head) for a in arrays)
+
+
+def _matches(array: np.ndarray, body: int) -> bool:
+    sizes = _word(body + 8 * Array.DIMS)
+    return (
+        _word(body - 8) == id(type(array))
+        and _word(body + 8 * Array.DATA) == array.ctypes.data
+        and _half(body + 8 * Array.RANK) == array.ndim
+        and all(_word(sizes + 8 * axis) == size for axis, size in enumerate(array.shape))
+        and _word(body + 8 * Array.DTYPE) == id(array.dtype)
+        and _half(body + 8 * Array.FLAGS) & 0x501 == array.flags.num & 0x501
+    )
+
+
+def _word(address: int) -> int:
+    return ctypes.c_uint64.from_address(address).value
+
+
+def _half(address: int) -> int:
+    return ctypes.c_uint32.from_address(address).value

@@ -1,0 +1,147 @@
+"""The careful path of a call's arguments: exact checks with exact messages, conversions that lose nothing.
+
+Arrays that are exactly as a program wants them never come here: the executor looks at them itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from basalt.errors import ValidationError
+
+from .dtypes import numpy_dtype
+from .spec import TensorSpec
+
+__all__ = ["prepare_inputs", "prepare_outputs"]
+
+
+def prepare_inputs(specs: Sequence[TensorSpec], feeds: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
+    """Arrays to compute with, in the order of ``specs``; copies only of what cannot be used in place.
+
+    Raises ValidationError for missing or unknown names, another data type or another shape.
+    """
+    _check_names("input", specs, feeds, complete=True)
+    return tuple(_input(spec, feeds[spec.name]) for spec in specs)
+
+
+def prepare_outputs(
+    specs: Sequence[TensorSpec], out: Mapping[str, Any] | None, inputs: Sequence[np.ndarray]
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Arrays to write, and arrays to return, which differ where a caller's array overlaps an input or another output.
+
+    Outputs that ``out`` does not name are allocated. Raises ValidationError for an array in ``out`` that is not of the
+    exact data type and shape, or not writeable, C-contiguous, aligned and in native byte order.
+    """
+    given = {} if out is None else out
+    _check_names("output", specs, given, complete=False)
+    results = [_output(spec, given[spec.name]) if spec.name in given else _empty(spec) for spec in specs]
+    written: list[np.ndarray] = []
+    for result in results:
+        clash = any(np.may_share_memory(result, other) for other in (*inputs, *written))
+        written.append(np.empty_like(result) if clash else result)
+    return tuple(written), tuple(results)
+
+
+def _check_names(kind: str, specs: Sequence[TensorSpec], given: Any, *, complete: bool) -> None:
+    if not isinstance(given, Mapping):
+        raise ValidationError(f"{kind}s: {type(given).__name__} given, expected a mapping from names to arrays")
+    names = [spec.name for spec in specs]
+    unknown = [name for name in given if name not in names]
+    missing = [name for name in names if name not in given] if complete else []
+    if unknown:
+        raise ValidationError(f"no {kind} is named {_listed(unknown)}; the {kind}s are {_listed(names) or 'none'}")
+    if missing:
+        raise ValidationError(f"{kind} {_listed(missing)} is missing; the {kind}s are {_listed(names)}")
+
+
+def _listed(names: Sequence[object]) -> str:
+    return ", ".join(repr(name) for name in names)
+
+
+def _empty(spec: TensorSpec) -> np.ndarray:
+    return np.empty(spec.shape, numpy_dtype(spec.dtype))
+
+
+def _input(spec: TensorSpec, value: Any) -> np.ndarray:
+    array = _as_array(spec, value)
+    _check_type("input", spec, array)
+    if array.flags.c_contiguous and array.flags.aligned and array.dtype is numpy_dtype(spec.dtype):
+        return array
+    return np.array(array, numpy_dtype(spec.dtype), order="C", copy=True)
+
+
+def _check_type(kind: str, spec: TensorSpec, array: np.ndarray) -> None:
+    if array.dtype.newbyteorder("=") != numpy_dtype(spec.dtype):
+        raise ValidationError(f"{kind} {spec.name!r}: data type {array.dtype.name} given, expected {spec.dtype}")
+    if array.shape != spec.shape:
+        raise ValidationError(
+            f"{kind} {spec.name!r}: shape {list(array.shape)} given, expected {list(spec.shape)} ({spec.dtype})"
+        )
+
+
+def _output(spec: TensorSpec, array: Any) -> np.ndarray:
+    if not isinstance(array, np.ndarray):
+        raise ValidationError(f"output {spec.name!r}: {type(array).__name__} given, expected a NumPy array to write to")
+    _check_type("output", spec, array)
+    for fit, wanted in (
+        (array.dtype.isnative, "in native byte order"),
+        (array.flags.writeable, "writeable"),
+        (array.flags.c_contiguous, "C-contiguous"),
+        (array.flags.aligned, "aligned"),
+    ):
+        if not fit:
+            raise ValidationError(f"output {spec.name!r}: the array given is not {wanted}")
+    return np.asarray(array)
+
+
+def _as_array(spec: TensorSpec, value: Any) -> np.ndarray:
+    """``value`` as a plain ndarray. What has no data type of its own (Python numbers, lists of them) is converted."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValidationError(f"input {spec.name!r}: a masked array given, expected a plain one (use .filled())")
+    typed = isinstance(value, np.ndarray | np.generic) or any(
+        hasattr(value, name) for name in ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
+    )
+    try:
+        array = np.asarray(value)
+        if not typed and hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+    except Exception as error:
+        raise ValidationError(
+            f"input {spec.name!r}: {type(value).__name__} given, which is no array: {error}"
+        ) from error
+    return array if typed or isinstance(value, memoryview | bytes | bytearray) else _convert(spec, array)
+
+
+def _convert(spec: TensorSpec, array: np.ndarray) -> np.ndarray:
+    """Python's numbers in the input's type, if each of them has its place there."""
+    wanted = numpy_dtype(spec.dtype)
+    if array.dtype == wanted:
+        return array
+    if array.dtype.kind not in "iuf" or wanted == np.bool_:
+        if array.size == 0:
+            return array.astype(wanted)
+        raise _unsafe(spec, array)
+    with np.errstate(all="ignore"):
+        converted = array.astype(wanted)
+        if array.dtype.kind == "f":
+            # A fraction may be rounded, as NumPy does for a Python float; a number that only overflows may not.
+            safe = _is_float(wanted) and np.array_equal(np.isfinite(array), np.isfinite(converted.astype(np.float64)))
+        else:
+            safe = np.array_equal(converted.astype(array.dtype), array)
+    if not safe:
+        raise _unsafe(spec, array)
+    return converted
+
+
+def _is_float(dtype: np.dtype) -> bool:
+    return dtype.kind == "f" or dtype.name.startswith(("bfloat", "float"))
+
+
+def _unsafe(spec: TensorSpec, array: np.ndarray) -> ValidationError:
+    return ValidationError(
+        f"input {spec.name!r}: a value or list read as {array.dtype.name} given, "
+        f"which does not convert to {spec.dtype} without loss"
+    )

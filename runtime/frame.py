@@ -1,0 +1,136 @@
+"""Frames: the memory of one run (arena, tables, executor state), made from a plan that all runs of a program share."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import layout
+from .dtypes import numpy_dtype
+from .environment import ALIGNED, C_CONTIGUOUS, WRITEABLE, environment
+from .executor import Executor
+from .layout import WORD, Patch, Region, Tensor
+from .memory import aligned_empty, aligned_words, usable_constant
+from .schedule import Schedule
+from .spec import ProgramSpec, SlotKind, TensorSpec
+
+__all__ = ["Frame", "FramePlan"]
+
+
+class FramePlan:
+    """What the frames of a program have in common: table contents, expected tensors, places to patch."""
+
+    def __init__(self, spec: ProgramSpec, kernels: Sequence[int]) -> None:
+        """``kernels`` are the addresses of the code of ``spec.kernels``."""
+        self.rows = spec.rows
+        self.arena_bytes = spec.arena_bytes
+        self.constants = tuple(usable_constant(constant) for constant in spec.constants)
+        self.input_count = len(spec.inputs)
+        self.tensor_count = len(spec.inputs) + len(spec.outputs)
+        self.kernels = np.array([kernels[row.kernel] for row in spec.rows], np.int64)
+        self.table_starts = np.cumsum([0, *(len(row.slots) for row in spec.rows)])[:-1]
+        self._describe_tensors(spec)
+        self._fill_tables(spec)
+
+    def _describe_tensors(self, spec: ProgramSpec) -> None:
+        specs = (*spec.inputs, *spec.outputs)
+        self._sizes = [np.array(tensor.shape, np.int64) for tensor in specs]
+        self.dtypes = [numpy_dtype(tensor.dtype) for tensor in specs]
+        self.tensors = np.zeros((len(specs), Tensor.WORDS), np.int64)
+        for index, tensor in enumerate(specs):
+            self.tensors[index] = self._describe(index, tensor)
+
+    def _describe(self, index: int, tensor: TensorSpec) -> tuple[int, ...]:
+        flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if index >= self.input_count else 0)
+        return id(self.dtypes[index]), len(tensor.shape), self._sizes[index].ctypes.data, flags, tensor.nbytes
+
+    def _fill_tables(self, spec: ProgramSpec) -> None:
+        slots = [slot for row in spec.rows for slot in row.slots]
+        self.tables = np.zeros(len(slots), np.int64)
+        arena: list[int] = []
+        patches: list[tuple[int, int, int]] = []
+        for entry, slot in enumerate(slots):
+            if slot.kind is SlotKind.FLOAT:
+                (self.tables[entry],) = struct.unpack("<q", struct.pack("<d", slot.value))
+                continue
+            value = int(slot.value)
+            if slot.kind is SlotKind.INPUT:
+                patches.append((entry, slot.index, value))
+            elif slot.kind is SlotKind.OUTPUT:
+                patches.append((entry, self.input_count + slot.index, value))
+            elif slot.kind is SlotKind.CONST:
+                value += self.constants[slot.index].ctypes.data
+            elif slot.kind is SlotKind.ARENA:
+                arena.append(entry)
+            self.tables[entry] = value
+        self.arena_entries = np.array(arena, np.int64)
+        self.patches = np.array(patches, np.int64).reshape(-1, Patch.WORDS)
+
+
+class Frame:
+    """The memory of one run at a time.
+
+    ``call(inputs, outputs, given)`` is the executor's entry for this frame, ``team`` how many threads it runs on.
+    """
+
+    def __init__(self, plan: FramePlan, executor: Executor) -> None:
+        self.plan = plan
+        self.epoch = -1
+        self.arena = aligned_empty(plan.arena_bytes)
+        self.tables = plan.tables.copy()
+        self.tables[plan.arena_entries] += self.arena.ctypes.data
+        self.pointers = np.zeros(plan.tensor_count, np.int64)
+        self.rows = aligned_words(len(plan.rows) * layout.Row.WORDS).reshape(-1, layout.Row.WORDS)
+        self.rows[:, layout.Row.KERNEL] = plan.kernels
+        self.rows[:, layout.Row.TABLE] = self.tables.ctypes.data + WORD * plan.table_starts
+        self.rows[:, layout.Row.START] = [row.start for row in plan.rows]
+        self.rows[:, layout.Row.STOP] = [row.stop for row in plan.rows]
+        self.regions = np.zeros((0, Region.WORDS), np.int64)
+        self._words = aligned_words(layout.Frame.WORDS)
+        self._fill_words(plan)
+        self.address = self._words.ctypes.data
+        self.call = executor.entry(self._words)
+        self.team = 1
+
+    def _fill_words(self, plan: FramePlan) -> None:
+        words, word = self._words, layout.Frame
+        words[word.ENV] = environment()[0].ctypes.data
+        words[word.ROWS] = self.rows.ctypes.data
+        words[word.ROW_COUNT] = len(plan.rows)
+        words[word.TENSORS] = plan.tensors.ctypes.data
+        words[word.INPUT_COUNT] = plan.input_count
+        words[word.TENSOR_COUNT] = plan.tensor_count
+        words[word.POINTERS] = self.pointers.ctypes.data
+        words[word.PATCHES] = plan.patches.ctypes.data
+        words[word.PATCH_COUNT] = len(plan.patches)
+        words[word.TABLES] = self.tables.ctypes.data
+
+    @property
+    def team(self) -> int:
+        return self._team
+
+    @team.setter
+    def team(self, size: int) -> None:
+        self._team = size
+        self._words[layout.Frame.TEAM] = size
+
+    def use(self, schedule: Schedule, team: int) -> None:
+        """Takes over a schedule made for ``team`` threads."""
+        self.rows[:, layout.Row.STEP] = [plan.step for plan in schedule.rows]
+        self.rows[:, layout.Row.CHUNKS] = [plan.chunks for plan in schedule.rows]
+        self.set_regions(schedule.regions)
+        self.team = team if schedule.is_parallel else 1
+
+    def set_regions(self, regions: Sequence[tuple[int, int, bool]]) -> None:
+        """Has the next runs walk these regions only."""
+        self.regions = np.array(regions, np.int64).reshape(-1, Region.WORDS)
+        self._words[layout.Frame.REGIONS] = self.regions.ctypes.data
+        self._words[layout.Frame.REGION_COUNT] = len(self.regions)
+
+    def bind(self, arrays: Sequence[np.ndarray]) -> None:
+        """Does in Python what the executor does itself where it can read arrays: takes inputs, then outputs."""
+        self.pointers[:] = [array.__array_interface__["data"][0] for array in arrays]
+        patches = self.plan.patches
+        self.tables[patches[:, Patch.ENTRY]] = self.pointers[patches[:, Patch.TENSOR]] + patches[:, Patch.OFFSET]

@@ -1,0 +1,133 @@
+"""Memory that Python writes and the executor reads: blocks of 64-bit words, addressed by word.
+
+The executor is machine code (built in ``compiler/codegen/executor.py``); everything it knows comes from these blocks,
+so that one executor serves every program, every threading layer and every Python.
+"""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = [
+    "CALL_SYMBOL",
+    "EXECUTE_SYMBOL",
+    "KERNEL_SYMBOL",
+    "OBJECT_HEADS",
+    "WORD",
+    "Array",
+    "Env",
+    "Frame",
+    "Patch",
+    "Region",
+    "Row",
+    "Status",
+    "Tensor",
+]
+
+WORD = 8
+"""Bytes of a word."""
+
+
+CALL_SYMBOL, EXECUTE_SYMBOL, KERNEL_SYMBOL = "basalt_call", "basalt_execute", "basalt_kernel"
+"""Names of the functions that the executor's and the kernels' object code export."""
+OBJECT_HEADS = (16, 32)
+"""Bytes of PyObject_HEAD in the CPythons there are: with the GIL, and free-threaded."""
+
+
+class Env(enum.IntEnum):
+    """One block a process: functions that the executor calls, and where CPython and NumPy keep what it reads."""
+
+    PARALLEL_FOR = 0  # Numba's parallel_for of the threading layer in use
+    YIELD = 1  # int sched_yield(void) or the platform's equal
+    SAVE_THREAD = 2  # PyEval_SaveThread
+    RESTORE_THREAD = 3  # PyEval_RestoreThread
+    ARRAY_TYPE = 4  # address of numpy.ndarray
+    TUPLE_ITEMS = 5  # offset in bytes of a tuple's first item
+    OBJECT_HEAD = 6  # bytes of PyObject_HEAD; its last word is the type
+    TRUE = 7  # address of True
+    LONG_FROM = 8  # PyLong_FromLongLong
+    ACTIVE = 16  # teams that run now, on a cache line of its own
+    WORDS = 24
+
+
+class Array(enum.IntEnum):
+    """Words of PyArrayObject after PyObject_HEAD (fixed by NumPy's C ABI)."""
+
+    DATA = 0
+    RANK = 1  # 32 bits
+    DIMS = 2
+    DTYPE = 5
+    FLAGS = 6  # 32 bits
+
+
+class Tensor(enum.IntEnum):
+    """What an input or output must look like to be used in place; one block a tensor, shared by all frames."""
+
+    DTYPE = 0  # address of the dtype object
+    RANK = 1
+    DIMS = 2  # address of the sizes
+    FLAGS = 3  # NumPy flags that must all be set
+    NBYTES = 4
+    WORDS = 5
+
+
+class Patch(enum.IntEnum):
+    """One table entry that depends on the arrays of a call: tables[ENTRY] = data of TENSOR + OFFSET bytes."""
+
+    ENTRY = 0
+    TENSOR = 1
+    OFFSET = 2
+    WORDS = 3
+
+
+class Region(enum.IntEnum):
+    """Consecutive rows that run either on the calling thread alone or by a team launched once."""
+
+    FIRST = 0
+    LAST = 1  # exclusive
+    PARALLEL = 2
+    WORDS = 3
+
+
+class Row(enum.IntEnum):
+    """One row: a cache line of its own, because the team counts chunks in it."""
+
+    KERNEL = 0
+    TABLE = 1
+    START = 2
+    STOP = 3
+    STEP = 4  # units a chunk
+    CHUNKS = 5
+    CLAIMED = 6
+    DONE = 7
+    WORDS = 8
+
+
+class Frame(enum.IntEnum):
+    """State of one run. Words that threads write while others read lie on cache lines of their own."""
+
+    ENV = 0
+    ROWS = 1
+    ROW_COUNT = 2
+    REGIONS = 3
+    REGION_COUNT = 4
+    TENSORS = 5
+    INPUT_COUNT = 6
+    TENSOR_COUNT = 7
+    POINTERS = 8  # TENSOR_COUNT addresses, filled in by each call
+    PATCHES = 9
+    PATCH_COUNT = 10
+    TABLES = 11
+    REGION = 12  # the region that the team works on
+    TEAM = 13  # number of threads to run on
+    LED = 16  # 1 once a thread has taken the lead
+    CURRENT = 24  # row open to helpers; -1 before the first, -2 after the last
+    ERROR = 32  # -1, or row << 32 | status
+    WORDS = 40
+
+
+class Status(enum.IntEnum):
+    """What the executor returns when it is not ``row << 32 | status of the kernel``."""
+
+    DONE = -1
+    UNBOUND = -2  # tensor t (inputs first) cannot be used in place: UNBOUND - t
