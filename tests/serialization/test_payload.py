@@ -133,7 +133,7 @@ class Ensemble:
 
 
 class Extra(IntEnum):
-    ENSEMBLE = 9001
+    ENSEMBLE = 10001
     NEGATIVE = -1
 
 
@@ -171,14 +171,14 @@ def test_a_further_kind_can_nest_graphs(tmp_path: Path) -> None:
     assert load(tmp_path / "e.bsl", Ensemble) == ensemble
     for member in load(tmp_path / "e.bsl", Ensemble).members:
         assert all(a.__array_interface__["data"][0] % 64 == 0 for a in member.constants.values() if a.size)
-    message = r"expected GraphData, but the file is of kind 9001 \(ENSEMBLE\), which holds Ensemble"
+    message = r"expected GraphData, but the file is of kind 10001 \(ENSEMBLE\), which holds Ensemble"
     with pytest.raises(ModelFormatError, match=message):
         load(tmp_path / "e.bsl", GraphData)
 
 
 @pytest.mark.usefixtures("registered")
 def test_clashes_of_kinds() -> None:
-    clash = r"kind 9001 \(ENSEMBLE\) of Ensemble clashes with kind 9001 \(ENSEMBLE\) of Ensemble"
+    clash = r"kind 10001 \(ENSEMBLE\) of Ensemble clashes with kind 10001 \(ENSEMBLE\) of Ensemble"
     with pytest.raises(ValidationError, match=clash):
         register_codec(ENSEMBLE)
     with pytest.raises(ValidationError, match=r"kind -1 \(NEGATIVE\) is not in \[1, 2\*\*31\)"):
@@ -186,7 +186,7 @@ def test_clashes_of_kinds() -> None:
 
 
 def test_without_registration_the_kind_is_unknown(tmp_path: Path) -> None:
-    message = r"unknown kind 9001; known: 1 \(GRAPH\)"
+    message = r"unknown kind 10001; known: 1 \(GRAPH\)"
     with pytest.raises(ModelFormatError, match=message):
         read_payload(Extra.ENSEMBLE, PayloadReader(b""))
     with pytest.raises(ModelFormatError, match=message):
