@@ -5,6 +5,7 @@ import mmap
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -215,6 +216,9 @@ def test_equality_is_exact() -> None:
     assert changed(a=0.0) != changed(a=-0.0)
     assert changed(a=1) != changed(a=True) != changed(a=1.0)
     assert changed(a=1) != "a node" and tiny_graph() != "a graph"
+    assert replace(tiny_graph(), name="other") != tiny_graph()
+    assert replace(tiny_graph(), nodes=()) != tiny_graph()
+    assert replace(tiny_graph(), metadata={}) != tiny_graph()
     assert constants_only(a=np.zeros(2)) != constants_only(a=-np.zeros(2))
     assert constants_only(a=np.zeros(2)) != constants_only(a=np.zeros((1, 2)))
     assert constants_only(a=np.zeros(2)) != constants_only(b=np.zeros(2))
