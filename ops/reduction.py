@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -64,11 +64,10 @@ class Reduction(Operator):
         dtype = x.dtype.name
         mapped = evaluate(self.before_term(dtype), {"input": x}, dtype)
         combine = _COMBINE[self.combine]
-        # A sum that starts from 0 would turn -0 into 0: only the extremes need a start, for no elements at all.
-        start: dict[str, Any] = (
-            {} if self.combine in ("add", "mul") else {"initial": _extreme(x.dtype, self.combine == "min")}
-        )
-        total = combine.reduce(mapped, axes, dtype=x.dtype, keepdims=keep, **start)
+        start = combine.identity
+        if start is None:
+            start = _extreme(x.dtype, highest=self.combine == "min")
+        total = combine.reduce(mapped, axes, dtype=x.dtype, keepdims=keep, initial=start)
         count = math.prod(x.shape[axis] for axis in axes)
         return evaluate(self.after_term(dtype), {"total": total, "count": count}, dtype)
 

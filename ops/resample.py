@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .convert import dimension, double, enum, nullable, sequence, uint
+from .convert import double, enum, nullable, positive, sequence, uint
 from .dims import Dim
 from .registry import register
 from .rounding import narrow
@@ -43,7 +43,7 @@ class Resample2d(Operator):
     options = (
         Option("mode", enum("nearest-neighbor", "linear"), "nearest-neighbor", "how values are interpolated"),
         Option("scales", sequence(_scale, 2), (1.0, 1.0), "factors of the two axes; output sizes are rounded down"),
-        Option("sizes", nullable(sequence(dimension, 2)), None, "the output's sizes of the two axes; override scales"),
+        Option("sizes", nullable(sequence(positive, 2)), None, "the output's sizes of the two axes; override scales"),
         Option("axes", sequence(uint, 2), (2, 3), "the two axes to resample"),
     )
 
