@@ -84,7 +84,8 @@ class Conv2d(_Convolution):
         image = arrange(widen(x.input), a["input_layout"], "nchw")
         weights = arrange(widen(x.filter), a["filter_layout"], "oihw")
         sizes = pick(out[0].shape, a["input_layout"], "hw")
-        return self.finish(convolve(image, weights, sizes, a), x, a, out[0])  # type: ignore[arg-type]
+        with np.errstate(all="ignore"):
+            return self.finish(convolve(image, weights, sizes, a), x, a, out[0])  # type: ignore[arg-type]
 
 
 @register
@@ -124,7 +125,8 @@ class ConvTranspose2d(_Convolution):
         image = arrange(widen(x.input), a["input_layout"], "nchw")
         weights = arrange(widen(x.filter), a["filter_layout"], "iohw")
         sizes = pick(out[0].shape, a["input_layout"], "hw")
-        return self.finish(convolve_transposed(image, weights, sizes, a), x, a, out[0])  # type: ignore[arg-type]
+        with np.errstate(all="ignore"):
+            return self.finish(convolve_transposed(image, weights, sizes, a), x, a, out[0])  # type: ignore[arg-type]
 
 
 def _transposed_size(axis: str, size: Dim, window: Dim, i: int, a: Attrs) -> Dim:
