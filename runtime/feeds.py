@@ -5,6 +5,7 @@ Arrays that are exactly as a program wants them never come here: the executor lo
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -99,7 +100,8 @@ def _output(spec: TensorSpec, array: Any) -> np.ndarray:
 
 def _as_array(spec: TensorSpec, value: Any) -> np.ndarray:
     """``value`` as a plain ndarray. What has no data type of its own (Python numbers, lists of them) is converted."""
-    if isinstance(value, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(value, masked.MaskedArray):
         raise ValidationError(f"input {spec.name!r}: a masked array given, expected a plain one (use .filled())")
     typed = isinstance(value, np.ndarray | np.generic) or any(
         hasattr(value, name) for name in ("__array__", "__array_interface__", "__array_struct__", "__buffer__")

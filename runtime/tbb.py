@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator
@@ -26,6 +25,8 @@ def _candidates(name: str) -> Iterator[str]:
     yield name
     for folder in ("lib", os.path.join("Library", "bin")):
         yield os.path.join(sys.prefix, folder, name)
+    import importlib.metadata  # slow to import, and rarely needed
+
     try:
         files = importlib.metadata.files("tbb") or []
     except importlib.metadata.PackageNotFoundError:

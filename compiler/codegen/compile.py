@@ -1,0 +1,79 @@
+"""Kernels to loaded machine code: from memory, from disk, or compiled now. Imports Numba only if it must compile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from basalt.runtime.code import LoadedCode, LoadedKernel
+from basalt.runtime.executor import Executor
+from basalt.runtime.kernel_cache import CACHE
+from basalt.runtime.spec import KernelCode
+
+from .fingerprint import executor_key, kernel_key
+from .interrupts import deferred_interrupt
+
+__all__ = ["Progress", "compile_kernel", "load_executor", "load_kernels", "missing"]
+
+Progress = Callable[[int, int, float], None]
+"""``progress(done, total, seconds)``: kernels ready, kernels of the program, time that the last one took to compile."""
+
+_executor: Executor | None = None
+_executor_lock = threading.Lock()
+
+
+def compile_kernel(code: KernelCode) -> bytes:
+    """Compiles a kernel, whatever the caches hold, and returns its object code.
+
+    Raises BasaltError with the kernel's label and source, chained to Numba's error. An interrupt (Ctrl-C) that arrives
+    meanwhile is raised afterwards.
+    """
+    with deferred_interrupt():
+        from .object_code import compile_source
+
+        return compile_source(code)
+
+
+def load_kernels(codes: Sequence[KernelCode], progress: Progress | None = None) -> LoadedCode:
+    """The kernels as callable machine code, in the order of ``codes``, with the executor.
+
+    ``progress`` is called after each kernel that had to be compiled; those found in a cache count as done before.
+    Raises BasaltError for a kernel that does not compile; kernels compiled before it stay cached.
+    """
+    found: dict[str, LoadedKernel] = {}
+    absent: list[KernelCode] = []
+    distinct = {code.key: code for code in codes}
+    for code in distinct.values():
+        key = kernel_key(code)
+        if CACHE.has(key):
+            found[code.key] = CACHE.kernel(key, lambda code=code: compile_kernel(code))
+        else:
+            absent.append(code)
+    for code in absent:
+        start = time.perf_counter()
+        found[code.key] = CACHE.kernel(kernel_key(code), lambda code=code: compile_kernel(code))
+        if progress is not None:
+            progress(len(found), len(distinct), time.perf_counter() - start)
+    return LoadedCode(load_executor(), [found[code.key] for code in codes])
+
+
+def missing(codes: Iterable[KernelCode]) -> int:
+    """How many different kernels of ``codes`` would have to be compiled; compiles none."""
+    return sum(not CACHE.has(kernel_key(code)) for code in {code.key: code for code in codes}.values())
+
+
+def load_executor() -> Executor:
+    """The process's executor, compiled the first time a machine needs it."""
+    global _executor
+    with _executor_lock:
+        if _executor is None:
+            _executor = Executor(CACHE.code(executor_key(), _compile_executor))
+        return _executor
+
+
+def _compile_executor() -> bytes:
+    with deferred_interrupt():
+        from .executor import compile_executor
+
+        return compile_executor()

@@ -1,0 +1,32 @@
+"""Keeping Ctrl-C away from the inside of Numba."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["deferred_interrupt"]
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[None]:
+    """Delivers an interrupt that arrives in the block after it.
+
+    Numba changes global registries while it compiles and while it is imported; stopped halfway, it may fail for the
+    rest of the process. One kernel takes a tenth of a second, so the user hardly waits.
+    """
+    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    if not callable(handler):
+        yield
+        return
+    arrived: list[FrameType | None] = []
+    signal.signal(signal.SIGINT, lambda number, frame: arrived.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if arrived:
+            handler(signal.SIGINT, arrived[-1])

@@ -1,0 +1,165 @@
+"""The folder of the kernel cache: where it is, whether it may be trusted, reading and replacing its files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["CacheFolder", "Entry", "cache_path"]
+
+_SUFFIX = ".kernel"
+_TEMPORARY = ".tmp-"
+_LARGEST = 256 << 20
+_FRESH = 3600.0
+"""Seconds for which a file's time of last use stays as it is, so that a hit rarely writes to the disk."""
+
+
+class Entry(NamedTuple):
+    """One file of the cache."""
+
+    path: Path
+    nbytes: int
+    last_use: float
+
+
+def cache_path() -> Path | None:
+    """BASALT_CACHE_DIR, or ``basalt`` in the user's folder for caches; None if there is no such place."""
+    chosen = os.environ.get("BASALT_CACHE_DIR")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    base = _user_caches()
+    return None if base is None or not base.is_absolute() else base / "basalt"
+
+
+def _user_caches() -> Path | None:
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"])
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local) if local else None
+    try:
+        home = Path.home()
+    except (RuntimeError, KeyError):
+        return None
+    return home / "Library" / "Caches" if sys.platform == "darwin" else home / ".cache"
+
+
+class CacheFolder:
+    """Kernel files in ``path``, created on the first write. Trouble of any kind is told once and costs only time."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._warned: set[str] = set()
+        self._trusted = False
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file, or None if it cannot be had."""
+        if self.path is None or not self._is_trusted():
+            return None
+        path = self.path / (name + _SUFFIX)
+        try:
+            handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+        except OSError:
+            return None
+        with open(handle, "rb", buffering=0) as file:
+            state = os.fstat(handle)
+            if not stat.S_ISREG(state.st_mode) or state.st_size > _LARGEST or not _is_ours(state):
+                return None
+            content = file.readall()
+        if time.time() - state.st_mtime > _FRESH:
+            with contextlib.suppress(OSError):
+                os.utime(path)
+        return content
+
+    def write(self, name: str, content: bytes) -> bool:
+        """Replaces a file in one step, so that readers see the old content or the new one. False if it cannot."""
+        if self.path is None:
+            self._warn("place", "no folder for compiled kernels: neither BASALT_CACHE_DIR nor a home folder is set")
+            return False
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._is_trusted():
+                return False
+            self._replace(self.path / (name + _SUFFIX), content)
+        except OSError as error:
+            self._warn("write", f"compiled kernels cannot be kept in {self.path}: {error.strerror or error}")
+            return False
+        return True
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
+        try:
+            with open(handle, "wb") as file:
+                file.write(content)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+    def entries(self) -> list[Entry]:
+        """All files, the one unused for longest first."""
+        return sorted(self._scan(_SUFFIX), key=lambda entry: entry.last_use)
+
+    def remove(self, path: Path) -> bool:
+        try:
+            path.unlink()
+        except OSError:
+            return False
+        return True
+
+    def remove_abandoned(self) -> None:
+        """Removes what interrupted writers left behind."""
+        for entry in self._scan(""):
+            if entry.path.name.startswith(_TEMPORARY) and time.time() - entry.last_use > _FRESH:
+                self.remove(entry.path)
+
+    def _scan(self, suffix: str) -> Iterator[Entry]:
+        if self.path is None:
+            return
+        try:
+            with os.scandir(self.path) as found:
+                items = [item for item in found if item.name.endswith(suffix)]
+        except OSError:
+            return
+        for item in items:
+            with contextlib.suppress(OSError):
+                state = item.stat(follow_symlinks=False)
+                if stat.S_ISREG(state.st_mode):
+                    yield Entry(Path(item.path), state.st_size, state.st_mtime)
+
+    def _is_trusted(self) -> bool:
+        """Whether only this user can have written the files: they are machine code, which we are going to run."""
+        if self._trusted or self.path is None:
+            return self._trusted
+        try:
+            state = os.stat(self.path)
+        except OSError:
+            return False
+        if not stat.S_ISDIR(state.st_mode):
+            return False
+        if not _is_ours(state):
+            self._warn("owner", f"compiled kernels in {self.path} are not used: the folder belongs to another user")
+            return False
+        if os.name == "posix" and state.st_mode & stat.S_IWOTH:
+            self._warn("mode", f"compiled kernels in {self.path} are not used: everybody may write to that folder")
+            return False
+        self._trusted = True
+        return True
+
+    def _warn(self, kind: str, message: str) -> None:
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warnings.warn(f"{message}; they are kept in memory only", RuntimeWarning, stacklevel=4)
+
+
+def _is_ours(state: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
