@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import sys
+from importlib.util import find_spec
 
 __all__ = ["package_version"]
 
@@ -21,16 +21,16 @@ def package_version(name: str) -> str:
     version = getattr(loaded, "__version__", None)
     if isinstance(version, str):
         return version
-    spec = importlib.util.find_spec(name)
+    spec = find_spec(name)
     if spec is None or not spec.origin:
         raise ImportError(f"{name} is not installed", name=name)
     folder = os.path.dirname(os.path.dirname(spec.origin))
-    version = _version_beside(folder, name)
-    if version is not None:
-        return version
-    import importlib.metadata
+    beside = _version_beside(folder, name)
+    if beside is not None:
+        return beside
+    from importlib.metadata import version as installed_version
 
-    return importlib.metadata.version(name)
+    return installed_version(name)
 
 
 def _version_beside(folder: str, name: str) -> str | None:
