@@ -1,1 +1,91 @@
+"""Basalt: a JIT graph compiler for neural networks on the CPU, with Numba and llvmlite as its code generators.
 
+Names are imported when they are first used: importing this package loads neither NumPy nor a compiler.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from basalt.compiler.builder import MLGraphBuilder, MLOperand
+    from basalt.compiler.executable import Executable
+    from basalt.compiler.files import load, save
+    from basalt.compiler.graph import MLGraph
+    from basalt.compiler.model import Model
+    from basalt.context import MLContext, MLTensor
+    from basalt.errors import BasaltError, InvalidStateError, ModelFormatError, UnsupportedError, ValidationError
+    from basalt.runtime.kernel_cache import cache_clear, cache_info, cache_prune
+    from basalt.runtime.program import Program
+    from basalt.runtime.threads import get_num_threads, set_num_threads
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BasaltError": "basalt.errors",
+    "Executable": "basalt.compiler.executable",
+    "InvalidStateError": "basalt.errors",
+    "MLContext": "basalt.context",
+    "MLGraph": "basalt.compiler.graph",
+    "MLGraphBuilder": "basalt.compiler.builder",
+    "MLOperand": "basalt.compiler.operand",
+    "MLTensor": "basalt.runtime.tensor",
+    "Model": "basalt.compiler.model",
+    "ModelFormatError": "basalt.errors",
+    "Program": "basalt.runtime.program",
+    "UnsupportedError": "basalt.errors",
+    "ValidationError": "basalt.errors",
+    "cache_clear": "basalt.runtime.kernel_cache",
+    "cache_info": "basalt.runtime.kernel_cache",
+    "cache_prune": "basalt.runtime.kernel_cache",
+    "get_num_threads": "basalt.runtime.threads",
+    "load": "basalt.compiler.files",
+    "save": "basalt.compiler.files",
+    "set_num_threads": "basalt.runtime.threads",
+}
+"""The module of each public name."""
+
+__all__ = [
+    "BasaltError",
+    "Executable",
+    "InvalidStateError",
+    "MLContext",
+    "MLGraph",
+    "MLGraphBuilder",
+    "MLOperand",
+    "MLTensor",
+    "Model",
+    "ModelFormatError",
+    "Program",
+    "UnsupportedError",
+    "ValidationError",
+    "__version__",
+    "cache_clear",
+    "cache_info",
+    "cache_prune",
+    "get_num_threads",
+    "load",
+    "save",
+    "set_num_threads",
+]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    home = _HOMES.get(name)
+    if home is not None:
+        value = getattr(importlib.import_module(home), name)
+        globals()[name] = value
+        return value
+    if name in ("compiler", "errors", "onnx_backend", "ops", "runtime", "serialization"):
+        try:
+            return importlib.import_module(f"basalt.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"basalt.{name}":
+                raise
+    raise AttributeError(f"module 'basalt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

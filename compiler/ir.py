@@ -155,6 +155,12 @@ class Constants:
     def __len__(self) -> int:
         return len(self._arrays)
 
+    def copy(self) -> Constants:
+        """A store with the same arrays under the same keys; what is added to one is not added to the other."""
+        other = Constants()
+        other._arrays, other._keys = list(self._arrays), dict(self._keys)
+        return other
+
     def add(self, array: np.ndarray, name: str = "") -> Value:
         """A constant value of an array, which must not be written to afterwards; the array is made read-only."""
         array = np.asarray(array)

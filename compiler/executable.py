@@ -1,0 +1,304 @@
+"""What a built graph and a loaded model share: running, compiling a program a shape signature, and looking inside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from basalt.runtime.spec import ProgramSpec
+from basalt.serialization import TensorSpec
+
+from basalt.errors import InvalidStateError, ValidationError
+
+from .backend import InterpretedProgram, Plan, Runnable, plan_program, program_spec
+from .explain import Explanation, explain, source_of
+from .interpret import StoppedError
+from .ir import Constants, Graph, Value
+from .passes.specialise import specialise
+from .program_cache import Pending, ProgramCache, Signature
+from .shape_binding import bind_sizes, check_solvable, shape_names
+from .text import print_graph
+
+__all__ = ["Executable", "TensorSpec"]
+
+MAX_PROGRAMS = 64
+"""The programs that a graph with symbolic dimensions keeps: those of the shapes used last."""
+
+
+class Executable:
+    """A graph that runs: its programs are compiled when they are first needed, one for each combination of shapes.
+
+    Several threads may use it at once. Use :class:`basalt.MLGraphBuilder` or :func:`basalt.load` to make one.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        constants: Constants,
+        *,
+        threads: int | None = None,
+        eager: bool | None = None,
+        max_programs: int = MAX_PROGRAMS,
+    ) -> None:
+        """
+        Args:
+            graph: the graph as its user made it.
+            constants: the arrays beside it.
+            threads: threads to run on, None for the process's setting.
+            eager: whether to run through NumPy while compiling takes long; None asks BASALT_EAGER.
+            max_programs: the programs to keep for a graph with symbolic dimensions.
+
+        Raises:
+            ValidationError: for symbolic dimensions that no input's shape determines.
+        """
+        check_solvable(graph.inputs)
+        self._graph = graph
+        self._constants = constants
+        self._threads = threads
+        self._destroyed = False
+        self._names = tuple(v.name for v in graph.inputs)
+        self._static = graph.is_static
+        self._program: Runnable | None = None
+        self._programs = ProgramCache(self._plan, _eager(eager), max_programs)
+        self._ready = self._programs.ready
+
+    @property
+    def graph(self) -> Graph:
+        """The intermediate representation, for tools that look at it."""
+        return self._graph
+
+    @property
+    def constants(self) -> Constants:
+        """The arrays beside the intermediate representation."""
+        return self._constants
+
+    @property
+    def name(self) -> str:
+        """The graph's name, often empty."""
+        return self._graph.name
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Name, data type and shape of each input; a dimension is a size, or the name of one that each run decides."""
+        return _specs((v.name, v) for v in self._graph.inputs)
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Name, data type and shape of each output; a dimension that depends on the inputs is an expression's text."""
+        return _specs(self._graph.outputs)
+
+    @property
+    def destroyed(self) -> bool:
+        """Whether ``destroy`` was called."""
+        return self._destroyed
+
+    def run(self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+        """Compute the outputs.
+
+        Args:
+            feeds: an array for each input, of its data type and shape. Lists and numbers are converted where nothing
+                is lost by it.
+            out: C-contiguous arrays to write some or all of the outputs into.
+
+        Returns:
+            The outputs by name, those of ``out`` being the given arrays.
+
+        The first run with new shapes compiles. If that would take long, it computes through NumPy meanwhile
+        (``eager_first_run``); an error that ends a compilation in the background is raised by the run after it.
+
+        Raises:
+            ValidationError: for missing or unknown names, other data types, and shapes that the graph does not allow.
+            InvalidStateError: after ``destroy``.
+            UnsupportedError: for an operator that cannot be compiled.
+        """
+        program = self._program
+        if program is None:
+            try:
+                entry = self._ready[tuple([feeds[name].shape for name in self._names])]
+            except (KeyError, TypeError, AttributeError):
+                return self._run_carefully(feeds, out)
+            entry.used = next(self._programs.ticks)
+            program = entry.program
+        return program.run(feeds, out)
+
+    def compile(self, shapes: Mapping[str, Iterable[int]] | None = None) -> Runnable:
+        """The program for these shapes, compiled now if it is not there yet; ``run`` uses it too.
+
+        Args:
+            shapes: a shape for each input; those whose sizes are known, or follow from other inputs', may be left out.
+
+        Raises:
+            ValidationError: for unknown names and for shapes that the graph does not allow.
+            InvalidStateError: after ``destroy``.
+            UnsupportedError: for an operator that cannot be compiled.
+        """
+        program = self._programs.acquire(self._signature(self._sizes(shapes)), wait=True)
+        assert not isinstance(program, Pending)
+        self._keep(program)
+        return program
+
+    def source(self, shapes: Mapping[str, Iterable[int]] | None = None) -> str:
+        """The generated code of the program for these shapes (as for ``compile``): Python source for Numba."""
+        return source_of(self._spec(shapes))
+
+    def explain(self, shapes: Mapping[str, Iterable[int]] | None = None) -> Explanation:
+        """The kernels of the program for these shapes (as for ``compile``), in order, with the user's labels."""
+        return explain(self._spec(shapes))
+
+    def text(self, after: str | None = None, shapes: Mapping[str, Iterable[int]] | None = None) -> str:
+        """The graph's text.
+
+        Args:
+            after: None for the graph as it was built or loaded, else the pass after which to show it, or ``"all"``.
+            shapes: as for ``compile``, where ``after`` is given.
+
+        Raises:
+            ValidationError: for a name that no pass has, and as ``compile``.
+        """
+        if after is None:
+            return print_graph(self._graph, self._constants)
+        from .pipeline import run_pipeline
+
+        constants = self._constants.copy()
+        graph = self._specialized(self._sizes(shapes))
+        return print_graph(run_pipeline(graph, constants, until=None if after == "all" else after).graph, constants)
+
+    def destroy(self) -> None:
+        """Give the programs back and refuse further use; runs under way end as they would. Idempotent."""
+        self._destroyed = True
+        self._program = None
+        self._programs.clear()
+
+    def output_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+        """The outputs' shapes for shapes of the inputs.
+
+        Raises:
+            ValidationError: for shapes that the graph does not allow.
+        """
+        return {name: _concrete(v.shape) for name, v in self._specialized(self._sizes(shapes)).outputs}
+
+    def _run_carefully(self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+        """Check the names and shapes, then run what there is: a program, or NumPy while one is being compiled."""
+        self.check_usable("run")
+        key = self._signature(bind_sizes(self._graph.inputs, self._shapes_of(feeds)))
+        while True:
+            found = self._programs.acquire(key)
+            if not isinstance(found, Pending):
+                self._keep(found)
+                return found.run(feeds, out)
+            assert found.interpreted is not None
+            try:
+                return found.interpreted.run(feeds, out, stop=lambda pending=found: pending.ready)
+            except StoppedError:
+                continue
+
+    def _keep(self, program: Runnable) -> None:
+        """Have a static graph's runs find the program without looking at shapes."""
+        if self._static and not self._destroyed:
+            self._program = program
+
+    def _shapes_of(self, feeds: Any) -> dict[str, tuple[int, ...]]:
+        if not isinstance(feeds, Mapping):
+            raise ValidationError(f"feeds is {type(feeds).__name__}, expected a dictionary from input names to arrays")
+        self._check_names(feeds)
+        missing = [name for name in self._names if name not in feeds]
+        if missing:
+            raise ValidationError(f"input {missing[0]!r} is missing; the inputs are {_listed(self._names)}")
+        return {name: _shape_of(name, feeds[name]) for name in self._names}
+
+    def _check_names(self, given: Mapping[str, Any]) -> None:
+        unknown = [name for name in given if name not in self._names]
+        if unknown:
+            raise ValidationError(f"no input is named {unknown[0]!r}; the inputs are {_listed(self._names)}")
+
+    def _sizes(self, shapes: Mapping[str, Iterable[int]] | None) -> dict[str, int]:
+        """The symbols' sizes for shapes that somebody stated."""
+        self.check_usable("compile")
+        given = {} if shapes is None else shapes
+        if not isinstance(given, Mapping):
+            raise ValidationError(f"shapes is {shapes!r}, expected a dictionary from input names to shapes")
+        self._check_names(given)
+        return bind_sizes(self._graph.inputs, {name: _stated(name, shape) for name, shape in given.items()})
+
+    def _signature(self, sizes: Mapping[str, int]) -> Signature:
+        if self._static:
+            return tuple(_concrete(v.shape) for v in self._graph.inputs)
+        return tuple(_concrete(_bound(v, sizes)) for v in self._graph.inputs)
+
+    def _specialized(self, sizes: Mapping[str, int]) -> Graph:
+        if self._static:
+            return self._graph
+        try:
+            return specialise(self._graph, sizes)
+        except ValidationError as error:
+            given = ", ".join(f"{name} = {size}" for name, size in sorted(sizes.items()))
+            raise ValidationError(f"{error} (with {given})") from None
+
+    def _spec(self, shapes: Mapping[str, Iterable[int]] | None) -> ProgramSpec:
+        return program_spec(self._specialized(self._sizes(shapes)), self._constants)
+
+    def _plan(self, key: Signature) -> tuple[Plan, Any]:
+        self.check_usable("run")
+        graph = self._specialized(bind_sizes(self._graph.inputs, dict(zip(self._names, key))))
+        plan = plan_program(graph, self._constants, self._threads)
+        return plan, lambda: InterpretedProgram(graph, self._constants)
+
+    def check_usable(self, what: str) -> None:
+        """Raise InvalidStateError, starting with ``what``, if the graph was destroyed."""
+        if self._destroyed:
+            raise InvalidStateError(f"{what}: {self!r}")
+
+    def __repr__(self) -> str:
+        state = " destroyed" if self._destroyed else ""
+        shown = [", ".join(f"{s.name}: {_type_text(s)}" for s in specs) for specs in (self.inputs, self.outputs)]
+        return f"<{type(self).__name__}{f' {self.name!r}' if self.name else ''}{state} ({shown[0]}) -> ({shown[1]})>"
+
+
+def _specs(named: Iterable[tuple[str, Value]]) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(name, v.dtype, shape_names(v.shape)) for name, v in named)
+
+
+def _type_text(spec: TensorSpec) -> str:
+    return f"{spec.dtype}[{', '.join(map(str, spec.shape))}]"
+
+
+def _bound(value: Value, sizes: Mapping[str, int]) -> tuple[Any, ...]:
+    from basalt.ops import bind_shape
+
+    return bind_shape(value.shape, sizes)
+
+
+def _concrete(shape: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(int(d) for d in shape)
+
+
+def _shape_of(name: str, value: Any) -> tuple[int, ...]:
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return tuple(shape)
+    try:
+        return np.shape(value)
+    except ValueError as error:
+        raise ValidationError(f"input {name!r}: {error}") from None
+
+
+def _stated(name: str, shape: Any) -> tuple[int, ...]:
+    if isinstance(shape, (str, bytes)) or not isinstance(shape, Iterable):
+        raise ValidationError(f"shape of input {name!r}: got {shape!r}, expected a sequence of sizes")
+    sizes = tuple(shape)
+    for size in sizes:
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
+            raise ValidationError(f"shape of input {name!r}: {list(sizes)} has {size!r}, expected sizes of 0 or more")
+    return tuple(int(size) for size in sizes)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names)) or "none"
+
+
+def _eager(given: bool | None) -> bool:
+    if given is not None:
+        return given
+    return os.environ.get("BASALT_EAGER", "1").strip().lower() not in ("0", "false", "no", "off")

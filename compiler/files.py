@@ -1,0 +1,157 @@
+"""Loading and saving models: which format a file has, and who reads it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from basalt.serialization import MAGIC, GraphData
+
+from basalt import serialization
+from basalt.errors import UnsupportedError, ValidationError
+
+from .exchange import to_data
+from .executable import Executable
+from .model import Model
+
+__all__ = ["Format", "load", "register_content", "register_format", "save"]
+
+_BSL_MAGIC = MAGIC.to_bytes(4, "big")
+_PEEK = 64
+"""Bytes that a format may look at to tell whether a file is its own."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    ``suffixes`` are of file names, in lower case. ``recognises`` tells by a file's first bytes, where there is no name
+    or its suffix is no format's. ``load`` takes what ``basalt.load`` takes, and the options of a Model's constructor.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    recognises: Callable[[bytes], bool]
+    load: Callable[..., Any]
+
+
+def load(source: Any, *, threads: int | None = None, eager_first_run: bool | None = None) -> Any:
+    """The model in a file.
+
+    Args:
+        source: a path, bytes, or a binary file object, which is read from its position to its end.
+        threads: threads to run on; None for the process's setting (``set_num_threads``).
+        eager_first_run: whether first runs go through NumPy while code is compiled; None leaves it to BASALT_EAGER.
+
+    Returns:
+        A Model; for a file of another kind what that kind holds (a program, for one).
+
+    Raises:
+        ModelFormatError: for bytes that are truncated, damaged, or no model; names the place or the node.
+        UnsupportedError: for a format or an operator that this version does not read.
+        OSError: if the file cannot be read.
+    """
+    name = _name_of(source)
+    if isinstance(source, (str, os.PathLike)):
+        format = _by_suffix(name) or _by_content(_start_of_file(source))
+    else:
+        source, start = _peek(source)
+        format = _by_content(start) or _by_suffix(name)
+    return (format or _BSL).load(source, threads=threads, eager=eager_first_run)
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model or a built graph, weights included, or a compiled program to a ``.bsl`` file.
+
+    The file appears under its name only when it is complete; an earlier file of that name stays until then.
+
+    Raises:
+        ValidationError: for anything else, and for a graph larger than 2**31 - 25 bytes.
+        InvalidStateError: for a destroyed graph.
+        OSError: if the file cannot be written.
+    """
+    if isinstance(model, Executable):
+        model.check_usable("save")
+        metadata = model.metadata if isinstance(model, Model) else {}
+        serialization.save(path, to_data(model.graph, model.constants, metadata))
+    elif callable(getattr(model, "save", None)):
+        model.save(path)
+    else:
+        raise ValidationError(f"save: got {type(model).__name__}, expected a model, a graph or a program")
+
+
+def register_format(format: Format) -> None:
+    """Make ``load`` know a format; one that shares a suffix with an earlier one takes that suffix over."""
+    _formats.insert(0, format)
+
+
+def register_content(data_type: type, make: Callable[..., Any]) -> None:
+    """Say what ``load`` makes of a ``.bsl`` file whose content is a ``data_type``: ``make(data, **options)``."""
+    _contents[data_type] = make
+
+
+def _load_bsl(source: Any, **options: Any) -> Any:
+    data = serialization.load(source)
+    for data_type, make in _contents.items():
+        if isinstance(data, data_type):
+            return make(data, **options)
+    raise UnsupportedError(
+        f"the file holds a {type(data).__name__}, which cannot be run; expected a graph or a program"
+    )
+
+
+def _load_onnx(source: Any, **options: Any) -> Any:
+    raise UnsupportedError(f"{_name_of(source)}: ONNX models cannot be read by this version of Basalt; expected .bsl")
+
+
+def _name_of(source: Any) -> str:
+    """A source's name for messages and its suffix."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return "<bytes>"
+    if isinstance(source, (str, os.PathLike)):
+        return os.fsdecode(source)
+    if not hasattr(source, "read"):
+        raise ValidationError(f"load: got {type(source).__name__}, expected a path, bytes or a binary file object")
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else f"<{type(source).__name__}>"
+
+
+def _start_of_file(path: str | os.PathLike[str]) -> bytes:
+    """The first bytes of a regular file; none of anything else, which the format's own reader refuses."""
+    if not os.path.isfile(path):
+        return b""
+    with open(path, "rb", buffering=0) as file:
+        return file.read(_PEEK)
+
+
+def _peek(source: Any) -> tuple[Any, bytes]:
+    """The source to load from, and its first bytes; a file object that cannot seek is read as a whole."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return source, bytes(memoryview(source).cast("B")[:_PEEK])
+    try:
+        position = source.tell()
+        start = source.read(_PEEK)
+        source.seek(position)
+    except (OSError, AttributeError):
+        source = start = source.read()
+    if not isinstance(start, bytes):
+        raise ValidationError(f"load: {_name_of(source)} gives {type(start).__name__}; open it in binary mode")
+    return source, start[:_PEEK]
+
+
+def _by_suffix(name: str) -> Format | None:
+    suffix = os.path.splitext(name)[1].lower()
+    return next((f for f in _formats if suffix in f.suffixes), None)
+
+
+def _by_content(start: bytes) -> Format | None:
+    return next((f for f in _formats if f.recognises(start)), None)
+
+
+_BSL = Format("Basalt", (".bsl",), lambda start: start.startswith(_BSL_MAGIC), _load_bsl)
+# An ONNX file starts with field 1 of ModelProto, the IR version: a varint of one byte.
+_ONNX = Format("ONNX", (".onnx",), lambda start: start[:1] == b"\x08" and start[1:2] < b"\x80", _load_onnx)
+_formats: list[Format] = [_BSL, _ONNX]
+_contents: dict[type, Callable[..., Any]] = {GraphData: Model.from_data}
