@@ -85,7 +85,8 @@ def _types_follow(graph: Graph, constants: Constants) -> Iterator[str]:
             continue
         given = tuple(v.type for v in node.outputs)
         try:
-            inferred, _ = ops.get(node.op).check([None if v is None else v.type for v in node.inputs], node.attrs)
+            types = [None if v is None else v.type for v in node.inputs]
+            inferred, _ = ops.get(node.op).check(types, node.attrs, extended=True)
         except KeyError:
             yield f"{node!r}: operator {node.op!r} is not registered"
         except BasaltError as error:
