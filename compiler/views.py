@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import pairwise
 
 from basalt.ops import numpy_dtype
 
@@ -155,7 +156,7 @@ def _reshape_strides(old: tuple[int, ...], strides: tuple[int, ...], new: tuple[
                 count_new *= new[j]
                 j += 1
         group = pairs[first_i:i]
-        if any(a[1] != b[0] * b[1] for a, b in zip(group, group[1:])):
+        if any(a[1] != b[0] * b[1] for a, b in pairwise(group)):
             return None
         step = group[-1][1]
         sizes = new[first_j:j]

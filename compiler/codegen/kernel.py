@@ -17,7 +17,7 @@ _NOT_PRIMITIVES = frozenset({"range", "kernel", "min", "max"})
 class Call:
     """One row of a program before memory is planned: a kernel and what it is called with.
 
-    ``slots`` are views (buffer addresses), ints and floats. ``in_place`` names read views whose memory the (only) output
+    ``slots`` are views (buffer addresses), ints and floats. ``in_place`` names read views whose memory the only output
     may take over: element ``i`` is read before it is written and never after.
     """
 
@@ -102,7 +102,7 @@ class KernelBuilder:
     def call(self, units: int, cost: float, *, min_chunk: int = 1, serial: bool = False, label: str = "") -> Call:
         """The finished kernel as a row over ``units``; ``cost`` is in nanoseconds for the whole row on one core."""
         text = "\n".join([f"def kernel(table, start, stop):  # {self.kind}", *self._header, *self.lines]) + "\n"
-        names = sorted({m for m in _PRIMITIVE.findall(text)} - _NOT_PRIMITIVES)
+        names = sorted(set(_PRIMITIVE.findall(text)) - _NOT_PRIMITIVES)
         return Call(
             text,
             tuple(names),

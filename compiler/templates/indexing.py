@@ -1,7 +1,7 @@
 """Gather and scatter: one loop nest in which some strides are multiplied by indices read from a tensor.
 
-Each index is clamped to its dimension after negative ones were counted from the end, so that nothing outside a buffer is
-ever touched, whatever the indices are.
+Each index is clamped to its dimension after negative ones were counted from the end, so that nothing outside a buffer
+is ever touched, whatever the indices are.
 """
 
 from __future__ import annotations
@@ -147,9 +147,7 @@ class _IndexWriter:
             kernel.call(math.prod(dims[:-1]) if sizes else dims[0], points * 1.0 + 5.0, serial=not read, min_chunk=1)
         )
 
-    def _offset(
-        self, index: Access, at: str, limits: Sequence[str], steps: Sequence[str], apart: str
-    ) -> str:
+    def _offset(self, index: Access, at: str, limits: Sequence[str], steps: Sequence[str], apart: str) -> str:
         """Write the loads and clamping of the indices; returns the sum of what they add to the element's index."""
         kernel, suffix = self.kernel, SUFFIX[self.indices.dtype]
         parts = []

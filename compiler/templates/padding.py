@@ -35,7 +35,12 @@ def pad(node: Node, lowering: Lowering) -> None:
 
 
 def _fill_slab(
-    node: Node, lowering: Lowering, target: View, slab: View, place: tuple[Sequence[int], Sequence[int], int], front: bool
+    node: Node,
+    lowering: Lowering,
+    target: View,
+    slab: View,
+    place: tuple[Sequence[int], Sequence[int], int],
+    front: bool,
 ) -> None:
     starts, sizes, axis = place
     first, count, wide = starts[axis], sizes[axis], slab.shape[axis]

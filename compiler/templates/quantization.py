@@ -1,4 +1,4 @@
-"""Quantisation in blocks: each dimension is split into blocks and the place in the block, and then it is element-wise."""
+"""Quantisation in blocks: dimensions are split into blocks and places in a block, and then it is element-wise."""
 
 from __future__ import annotations
 
@@ -40,4 +40,3 @@ def _split(lowering: Lowering, view: View, shape: tuple[int, ...], blocks: tuple
 
 def _split_shape(shape: tuple[int, ...], blocks: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(x for size, count in zip(shape, blocks) for x in (count, size // count))
-

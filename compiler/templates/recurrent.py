@@ -1,7 +1,7 @@
 """Recurrent networks: the input's products for all steps first, then one kernel that walks the sequence.
 
-The second kernel's unit is one row of the batch in one direction: rows do not depend on each other, steps do. States and
-sums are float32 whatever the operands are, and are rounded where they are stored.
+The second kernel's unit is one row of the batch in one direction: rows do not depend on each other, steps do. States
+and sums are float32 whatever the operands are, and are rounded where they are stored.
 """
 
 from __future__ import annotations
