@@ -8,6 +8,7 @@ arithmetic.
 from __future__ import annotations
 
 import functools
+import inspect
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -168,13 +169,12 @@ def build(name: str, recipe: Recipe) -> Any:
         value = recipe.emit(Emitter(builder, features_of(context)), *arguments)
         return context.get_dummy_value() if value is None else value
 
-    typed = (sig, lower)
-    # Numba reads the arity from the Python signature, hence one function for each.
-    definition: Callable[..., Any] = (
-        lambda typing: typed,
-        lambda typing, a: typed,
-        lambda typing, a, b: typed,
-        lambda typing, a, b, c: typed,
-    )[len(recipe.operands)]
+    def definition(typing: Any, *_: Any) -> Any:
+        return sig, lower
+
+    # Numba reads the arity from the Python signature.
+    names = ["typing", *(f"operand{i}" for i in range(len(recipe.operands)))]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    definition.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]
     definition.__name__ = definition.__qualname__ = name
     return intrinsic(definition)

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from basalt.compiler.kernels import arith, convert, memory, vmath
+from basalt.compiler.kernels import arith, convert, memory, stack, tiles, vmath
 from basalt.compiler.kernels.emit import Recipe, build
 
 __all__ = ["SUFFIXES", "names_for", "namespace", "resolve"]
@@ -29,7 +29,12 @@ def _recipes() -> dict[str, Recipe]:
 
 @functools.cache
 def _primitive(name: str) -> Any:
-    return build(name, _recipes()[name])
+    return build(name, _recipes().get(name) or _family(name))
+
+
+def _family(name: str) -> Recipe:
+    """A primitive whose parameters stand in its name."""
+    return stack.recipe(name) if name.startswith("stack_") else tiles.recipe(name)
 
 
 def resolve(names: Iterable[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from basalt.compiler.kernels import vmath_exp, vmath_log
+from basalt.compiler.kernels import vmath_erf, vmath_exp, vmath_log
 from basalt.compiler.kernels.emit import REGISTERS, Emitter, Recipe
 from basalt.compiler.kernels.lanes import Value
 from llvmlite import ir
@@ -25,6 +25,9 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "tanh": {"f32": vmath_exp.tanh},
     "log": {"f32": vmath_log.log},
     "log1p": {"f32": vmath_log.log1p},
+    "erf": {"f32": vmath_erf.erf},
+    "erfc": {"f32": vmath_erf.erfc},
+    "gelu": {"f32": vmath_erf.gelu},
 }
 BINARY = frozenset({"pow"})
 

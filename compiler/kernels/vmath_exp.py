@@ -49,7 +49,7 @@ def scale(x: Value, n: Value) -> Value:
     return x * first.from_bits() * second.from_bits()
 
 
-def _power(n: Value) -> Value:
+def power(n: Value) -> Value:
     """2**n for -126 <= n <= 127."""
     return ((n << 23) + BIAS).from_bits()
 
@@ -72,7 +72,7 @@ def expm1(x: Value) -> Value:
     bounded = select(x > 89.0, 89.0, select(x < -18.0, -18.0, x))
     n, p = _expm1_parts(bounded)
     # Half the power of two, so that 2**128 does not overflow before its time.
-    half = _power(n - 1)
+    half = power(n - 1)
     doubled = mad(p, half, half - 0.5) * 2.0
     return select(magnitude(x) < 1e-9, x, doubled)
 
@@ -99,5 +99,5 @@ def tanh(x: Value) -> Value:
     size = magnitude(x)
     bounded = select(size > 10.0, 10.0, size)
     n, r = reduce(bounded * 2.0)
-    large = 1.0 - 2.0 / mad(polynomial(r, EXP), _power(n), 1.0)
+    large = 1.0 - 2.0 / mad(polynomial(r, EXP), power(n), 1.0)
     return select(size < TANH_SWITCH, small, copysign(large, x))
