@@ -38,7 +38,8 @@ def integer(low: int, high: int) -> Convert:
         except TypeError:
             fail(f"expected an integer from {low} to {high}, got {value!r}")
         if not low <= number <= high:
-            fail(f"expected an integer from {low} to {high}, got {number}")
+            shown = number if number.bit_length() <= 256 else f"one of {number.bit_length()} bits"
+            fail(f"expected an integer from {low} to {high}, got {shown}")
         return number
 
     return convert
@@ -91,7 +92,8 @@ def number(value: Any) -> int | float:
 
 def double(value: Any) -> float:
     """A finite double (WebIDL's double refuses infinities and NaN)."""
-    result = float(number(value))
+    given = number(value)
+    result = _double(given) if isinstance(given, int) else given
     if not math.isfinite(result):
         fail(f"expected a finite number, got {result}")
     return result

@@ -12,7 +12,6 @@ import numpy as np
 
 from .convert import uint
 from .dims import Dim, Shape
-from .layout import concrete
 from .registry import register
 from .schema import Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
 from .shapes import check_axis, check_shape, same_shape, text
@@ -94,8 +93,8 @@ def _split_coordinates(t: Types) -> Shape:
     coordinate = t.indices.shape[-1]
     if not isinstance(coordinate, int):
         fail(f"the last dimension of indices is {coordinate}, expected a known size: the length of a coordinate")
-    if coordinate > t.input.rank:
-        fail(f"indices hold coordinates of length {coordinate}, more than the input's rank, {t.input.rank}")
+    if not 1 <= coordinate <= t.input.rank:
+        fail(f"indices hold coordinates of length {coordinate}, expected 1 to the input's rank, {t.input.rank}")
     for size in t.input.shape[:coordinate]:
         _check_source(size, t.indices)
     return t.indices.shape[:-1] + t.input.shape[coordinate:]
@@ -124,8 +123,7 @@ class GatherNd(Operator):
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         source = np.asarray(x.input)
-        taken = source[_coordinates(x.indices, source.shape)]
-        return [np.broadcast_to(taken, concrete(out[0].shape))]
+        return [source[_coordinates(x.indices, source.shape)]]
 
 
 @register
