@@ -120,6 +120,8 @@ def data_type(value: Any) -> str:
 
 def cast_number(value: int | float, dtype: str) -> int | float:
     """A number cast to a data type (the standard's section "Casting"): rounded to nearest even, integers clamped."""
+    if dtype.startswith("complex"):
+        return value
     if is_float(dtype):
         if isinstance(value, int):
             value = _double(value) if dtype == "float64" else _odd_double(value)
