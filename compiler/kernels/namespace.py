@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from basalt.compiler.kernels import arith, convert, memory, stack, tiles, vmath
+from basalt.compiler.kernels import arith, convert, dots, memory, stack, tiles, vmath
 from basalt.compiler.kernels.emit import Recipe, build
 
 __all__ = ["SUFFIXES", "names_for", "namespace", "resolve"]
@@ -34,7 +34,8 @@ def _primitive(name: str) -> Any:
 
 def _family(name: str) -> Recipe:
     """A primitive whose parameters stand in its name."""
-    return stack.recipe(name) if name.startswith("stack_") else tiles.recipe(name)
+    family = {"stack": stack, "dot": dots}.get(name.partition("_")[0], tiles)
+    return family.recipe(name)
 
 
 def resolve(names: Iterable[str]) -> dict[str, Any]:

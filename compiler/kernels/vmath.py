@@ -25,6 +25,7 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "tanh": {"f32": vmath_exp.tanh},
     "log": {"f32": vmath_log.log},
     "log1p": {"f32": vmath_log.log1p},
+    "softplus": {"f32": vmath_log.softplus},
     "erf": {"f32": vmath_erf.erf},
     "erfc": {"f32": vmath_erf.erfc},
     "gelu": {"f32": vmath_erf.gelu},

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from basalt.compiler.kernels.lanes import Value, copysign, mad, magnitude, polynomial, select
-from basalt.compiler.kernels.vmath_exp import SHIFTER, power
+from basalt.compiler.kernels.vmath_exp import SHIFTER, power_of_two
 
 __all__ = ["erf", "erfc", "gelu"]
 
@@ -56,7 +56,7 @@ def erf(x: Value) -> Value:
     exponent = -polynomial(bounded, ERF_LARGE)
     shifted = exponent + SHIFTER
     fraction = exponent - (shifted - SHIFTER)
-    large = 1.0 - polynomial(fraction, EXP2) * power(shifted.bits())
+    large = 1.0 - polynomial(fraction, EXP2) * power_of_two(shifted.bits())
     return select(size < ERF_SWITCH, small, copysign(large, x))
 
 

@@ -49,7 +49,7 @@ def scale(x: Value, n: Value) -> Value:
     return x * first.from_bits() * second.from_bits()
 
 
-def power(n: Value) -> Value:
+def power_of_two(n: Value) -> Value:
     """2**n for -126 <= n <= 127."""
     return ((n << 23) + BIAS).from_bits()
 
@@ -72,12 +72,12 @@ def expm1(x: Value) -> Value:
     bounded = select(x > 89.0, 89.0, select(x < -18.0, -18.0, x))
     n, p = _expm1_parts(bounded)
     # Half the power of two, so that 2**128 does not overflow before its time.
-    half = power(n - 1)
+    half = power_of_two(n - 1)
     doubled = mad(p, half, half - 0.5) * 2.0
     return select(magnitude(x) < 1e-9, x, doubled)
 
 
-def _decay(x: Value) -> Value:
+def decay(x: Value) -> Value:
     """e**-|x|."""
     bounded = select(magnitude(x) > 104.0, 104.0, magnitude(x))
     n, r = reduce(-bounded)
@@ -86,10 +86,10 @@ def _decay(x: Value) -> Value:
 
 def sigmoid(x: Value) -> Value:
     """1 / (1 + e**-x), with full relative precision down to the subnormals."""
-    decay = _decay(x)
-    quotient = select(x < 0.0, decay, 1.0) / (decay + 1.0)
+    small = decay(x)
+    quotient = select(x < 0.0, small, 1.0) / (small + 1.0)
     # Far below 0, d / (1 + d) = d - d (d / (1 + d)) spares the roundings of the sum and the division.
-    return select(x < -1.0, fma(-decay, quotient, decay), quotient)
+    return select(x < -1.0, fma(-small, quotient, small), quotient)
 
 
 def tanh(x: Value) -> Value:
@@ -99,5 +99,5 @@ def tanh(x: Value) -> Value:
     size = magnitude(x)
     bounded = select(size > 10.0, 10.0, size)
     n, r = reduce(bounded * 2.0)
-    large = 1.0 - 2.0 / mad(polynomial(r, EXP), power(n), 1.0)
+    large = 1.0 - 2.0 / mad(polynomial(r, EXP), power_of_two(n), 1.0)
     return select(size < TANH_SWITCH, small, copysign(large, x))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from basalt.compiler.kernels.lanes import Value, mad, polynomial, select
+from basalt.compiler.kernels.vmath_exp import decay
 
-__all__ = ["log", "log1p"]
+__all__ = ["log", "log1p", "softplus"]
 
 LN2 = 0.6931471805599453
 MANTISSA = 23
@@ -58,3 +59,12 @@ def log1p(x: Value) -> Value:
     f = (x.bits() - field).from_bits() + (inverse - 1.0)
     inside = _log(f, (field >> MANTISSA).to_float())
     return select(x.equals(0.0), x, _edges(total, inside))
+
+
+def softplus(x: Value) -> Value:
+    """log(1 + e**x) = max(x, 0) + log(1 + e**-|x|), with full relative precision down to the subnormals."""
+    power = decay(x)
+    # 1 + d = 2**e (1 + f) with e = 0 or 1.
+    upper = power > 1.0 / 3.0
+    f = select(upper, mad(power, 0.5, -0.5), power)
+    return select(x <= 0.0, 0.0, x) + _log(f, select(upper, x.lift(1.0), 0.0))
