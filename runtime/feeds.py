@@ -103,43 +103,55 @@ def _as_array(spec: TensorSpec, value: Any) -> np.ndarray:
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(value, masked.MaskedArray):
         raise ValidationError(f"input {spec.name!r}: a masked array given, expected a plain one (use .filled())")
-    typed = isinstance(value, np.ndarray | np.generic) or any(
-        hasattr(value, name) for name in ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
-    )
+    typed = _has_data_type(value)
     try:
-        array = np.asarray(value)
-        if not typed and hasattr(value, "__dlpack__"):
-            return np.from_dlpack(value)
+        array = np.from_dlpack(value) if not typed and hasattr(value, "__dlpack__") else np.asarray(value)
     except Exception as error:
-        raise ValidationError(
-            f"input {spec.name!r}: {type(value).__name__} given, which is no array: {error}"
-        ) from error
-    return array if typed or isinstance(value, memoryview | bytes | bytearray) else _convert(spec, array)
+        given = type(value).__name__
+        raise ValidationError(f"input {spec.name!r}: {given} given, which is no array: {error}") from error
+    return array if typed or hasattr(value, "__dlpack__") else _convert(spec, value, array)
 
 
-def _convert(spec: TensorSpec, array: np.ndarray) -> np.ndarray:
-    """Python's numbers in the input's type, if each of them has its place there."""
+def _has_data_type(value: Any) -> bool:
+    if any(hasattr(value, name) for name in ("__array__", "__array_interface__", "__array_struct__")):
+        return True
+    try:
+        memoryview(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _convert(spec: TensorSpec, value: Any, array: np.ndarray) -> np.ndarray:
+    """Python's numbers, which NumPy read as ``array``, in the input's type, if each of them has its place there."""
     wanted = numpy_dtype(spec.dtype)
-    if array.dtype == wanted:
-        return array
+    if array.dtype == wanted or array.size == 0:
+        return array.astype(wanted, copy=False)
     if array.dtype.kind not in "iuf" or wanted == np.bool_:
-        if array.size == 0:
-            return array.astype(wanted)
         raise _unsafe(spec, array)
     with np.errstate(all="ignore"):
-        converted = array.astype(wanted)
+        if array.dtype.kind == "f" and wanted.kind in "iu":
+            # NumPy reads whole numbers on both sides of 2**63 as floats.
+            array = np.asarray(value, object)
+            if not all(type(number) is int for number in array.flat):
+                raise _unsafe(spec, np.asarray(value))
+        converted = _cast(spec, array, wanted)
         if array.dtype.kind == "f":
             # A fraction may be rounded, as NumPy does for a Python float; a number that only overflows may not.
-            safe = _is_float(wanted) and np.array_equal(np.isfinite(array), np.isfinite(converted.astype(np.float64)))
+            same = np.array_equal(np.isfinite(array), np.isfinite(converted.astype(np.float64)))
         else:
-            safe = np.array_equal(converted.astype(array.dtype), array)
-    if not safe:
+            same = np.array_equal(converted.astype(array.dtype), array)
+            same = same and np.array_equal(converted < 0, array < 0)
+    if not same:
         raise _unsafe(spec, array)
     return converted
 
 
-def _is_float(dtype: np.dtype) -> bool:
-    return dtype.kind == "f" or dtype.name.startswith(("bfloat", "float"))
+def _cast(spec: TensorSpec, array: np.ndarray, wanted: np.dtype) -> np.ndarray:
+    try:
+        return array.astype(wanted)
+    except OverflowError:
+        raise _unsafe(spec, array) from None
 
 
 def _unsafe(spec: TensorSpec, array: np.ndarray) -> ValidationError:

@@ -54,7 +54,9 @@ class MappedImage:
             _relocate(image, relocation, plan, base)
         self._pages.fill(image)
         self._pages.protect(plan.areas)
-        self._exports = {s.name: base + s.offset for s in plan.symbols if s.exported and s.offset is not None}
+        self._exports = {
+            s.name: base + s.offset for s in plan.symbols if s.exported and s.offset is not None and not s.absolute
+        }
         self.nbytes = plan.size
 
     def address(self, name: str) -> int:
@@ -82,7 +84,8 @@ def _load_by_llvm(data: bytes) -> Image:
     # LLVM ends the process when a name cannot be found, so every name is looked up before.
     if data[:4] == b"\x7fELF":
         for name in imports_of(data):
-            resolve(name)
+            if name != "_GLOBAL_OFFSET_TABLE_":
+                resolve(name)
     from .native_llvm import LlvmImage
 
     return LlvmImage(data)
