@@ -32,4 +32,5 @@ _RULES = index(REWRITES)
 
 def canonicalise(graph: Graph, context: Context) -> Graph:
     """The graph in core operators."""
-    return apply_rewrites(graph, context, _RULES, "canonicalise")
+    # One walk does: whether a rewrite applies depends on its node alone.
+    return apply_rewrites(graph, context, _RULES, "canonicalise", rounds=1)

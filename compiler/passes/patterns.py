@@ -105,8 +105,27 @@ class Match:
 
 def match(pattern: OpPattern, node: Node, graph: Surroundings) -> Match | None:
     """The bindings of a pattern whose root is ``node``, or None if it does not fit."""
+    if pattern.args and not _may_match(pattern, node, graph):
+        return None
     found = Match(graph, node)
     return found if _match_node(pattern, node, found) else None
+
+
+def _may_match(pattern: OpPattern, node: Node, graph: Surroundings) -> bool:
+    """Whether the operands are of the kinds that a pattern wants: a quick look, for most patterns fit nowhere."""
+    pairs = zip(pattern.args, node.inputs)
+    if all(isinstance(p, str) or _is_of_kind(p, v, graph) for p, v in pairs):
+        return True
+    return pattern.commutes and all(_is_of_kind(p, v, graph) for p, v in zip(pattern.args, reversed(node.inputs)))
+
+
+def _is_of_kind(pattern: Pattern, value: Value | None, graph: Surroundings) -> bool:
+    if isinstance(pattern, str):
+        return True
+    if not isinstance(pattern, OpPattern):
+        return value is not None and value.constant is not None
+    producer = None if value is None else graph.producer(value)
+    return producer is not None and producer.op in pattern.ops
 
 
 def _match_node(pattern: OpPattern, node: Node, found: Match) -> bool:

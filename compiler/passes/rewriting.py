@@ -90,9 +90,10 @@ def index(rewrites: Iterable[Rewrite]) -> Rules:
 def apply_rewrites(graph: Graph, context: Context, rules: Rules, origin: str, rounds: int = _MAX_ROUNDS) -> Graph:
     """Apply rewrites wherever they fit, until none does or after ``rounds`` walks through the graph.
 
-    A walk goes along the nodes' order and rewrites new nodes again at once, so that a second walk finds only what nodes
+    Nodes that nothing depends on are removed before: their reads would count as other uses of a value. A walk goes along the nodes' order and rewrites new nodes again at once, so that a second walk finds only what nodes
     without readers had hidden. Each walk takes time proportional to the number of nodes.
     """
+    graph = remove_dead_nodes(graph)
     for _ in range(rounds):
         walk = _Walk(graph, context, rules, origin)
         graph = walk.result()
@@ -113,7 +114,7 @@ class _Walk:
         self.changed = False
         self._nodes: list[Node] = []
         self._producers: dict[Value, Node] = {}
-        self._replaced: dict[Value, Value] = {}
+        self._replaced: dict[Value | None, Value] = {}
         self._uses = Counter(v for node in graph.nodes for v in node.present)
         self._uses.update(v for _, v in graph.outputs)
 
@@ -136,7 +137,7 @@ class _Walk:
         return value
 
     def _visit(self, node: Node, depth: int) -> None:
-        if any(v in self._replaced for v in node.present):
+        if self._replaced and any(v in self._replaced for v in node.inputs):
             node = replace(node, inputs=tuple(None if v is None else self._final(v) for v in node.inputs))
         for rule in self.rules.get(node.op, ()):
             if depth < _MAX_DEPTH and self._apply(rule, node, depth):
