@@ -66,15 +66,10 @@ class CacheFolder:
             return None
         path = self.path / (name + _SUFFIX)
         try:
-            handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+            content, last_use = _read_file(path)
         except OSError:
             return None
-        with open(handle, "rb", buffering=0) as file:
-            state = os.fstat(handle)
-            if not stat.S_ISREG(state.st_mode) or state.st_size > _LARGEST or not _is_ours(state):
-                return None
-            content = file.readall()
-        if time.time() - state.st_mtime > _FRESH:
+        if time.time() - last_use > _FRESH:
             with contextlib.suppress(OSError):
                 os.utime(path)
         return content
@@ -159,6 +154,23 @@ class CacheFolder:
         if kind not in self._warned:
             self._warned.add(kind)
             warnings.warn(f"{message}; they are kept in memory only", RuntimeWarning, stacklevel=4)
+
+
+def _read_file(path: Path) -> tuple[bytes, float]:
+    """Content and time of last use. Raises OSError unless it is a plain file of this user and of a sane size."""
+    # Without O_NONBLOCK, opening a named pipe would wait for its writer.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, flags)
+    try:
+        state = os.fstat(handle)
+        if not stat.S_ISREG(state.st_mode) or state.st_size > _LARGEST or not _is_ours(state):
+            raise OSError(f"{path} is no kernel file")
+        content = b""
+        while len(content) < state.st_size and (piece := os.read(handle, state.st_size - len(content))):
+            content += piece
+        return content, state.st_mtime
+    finally:
+        os.close(handle)
 
 
 def _is_ours(state: os.stat_result) -> bool:
