@@ -34,7 +34,7 @@ def build(weights: Mapping[str, NDArray[np.float32]]) -> basalt.MLGraph:
     x = max_pool2x2(x, "pool1")
     x = conv3x3_relu(x, "conv3")
     x = max_pool2x2(x, "pool2")
-    x = b.reshape(x, ("batch", 256), label="flatten")
+    x = b.reshape(x, (x.shape[0], 256), label="flatten")
     weight, bias = b.constant(weights["dense.weight"]), b.constant(weights["dense.bias"])
     x = b.gemm(x, weight, c=bias, label="dense")
     return b.build({"probabilities": b.softmax(x, 1, label="probabilities")})
