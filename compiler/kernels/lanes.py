@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from basalt.compiler.kernels.emit import F32, F64, I32, I64, Emitter, like
 from llvmlite import ir
 
-__all__ = ["Value", "copysign", "fma", "mad", "magnitude", "polynomial", "rint", "select", "sqrt"]
+__all__ = ["Value", "copysign", "fma", "mad", "magnitude", "polynomial", "quotient", "rint", "select", "sqrt"]
 
 Operand = "Value | float"
 
@@ -132,6 +132,10 @@ class Value:
     def single(self) -> Value:
         return Value(self.e, self.e.b.fptrunc(self.raw, like(self.raw.type, F32)))
 
+    def narrow(self) -> Value:
+        """The low half of a 64-bit integer."""
+        return Value(self.e, self.e.b.trunc(self.raw, like(self.raw.type, I32)))
+
     def call(self, name: str, *others: Value | float) -> Value:
         """LLVM's intrinsic `name` of this and `others`."""
         return Value(self.e, self.e.call(name, [self.raw, *(self.lift(other).raw for other in others)]))
@@ -200,3 +204,9 @@ def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
         result = x.lift(result)
         result = mad(result, x, coefficient)
     return x.lift(result)
+
+
+def quotient(x: Value, y: Value) -> Value:
+    """x / y of float64 to 2**-44, for y within float32's normal range; far faster than a float64 division."""
+    inverse = (1.0 / y.single()).double()
+    return x * mad(inverse, 1.0 - y * inverse, inverse)

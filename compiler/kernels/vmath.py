@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from basalt.compiler.kernels import vmath_erf, vmath_exp, vmath_log
+from basalt.compiler.kernels import vmath_erf, vmath_exp, vmath_log, vmath_trig
 from basalt.compiler.kernels.emit import REGISTERS, Emitter, Recipe
 from basalt.compiler.kernels.lanes import Value
 from llvmlite import ir
@@ -29,6 +29,9 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "erf": {"f32": vmath_erf.erf},
     "erfc": {"f32": vmath_erf.erfc},
     "gelu": {"f32": vmath_erf.gelu},
+    "sin": {"f32": vmath_trig.sin},
+    "cos": {"f32": vmath_trig.cos},
+    "tan": {"f32": vmath_trig.tan},
 }
 BINARY = frozenset({"pow"})
 

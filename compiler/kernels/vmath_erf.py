@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from basalt.compiler.kernels.lanes import Value, copysign, mad, magnitude, polynomial, select
+from basalt.compiler.kernels.lanes import Value, copysign, mad, magnitude, polynomial, quotient, select
 from basalt.compiler.kernels.vmath_exp import SHIFTER, power_of_two
 
 __all__ = ["erf", "erfc", "gelu"]
@@ -67,10 +67,7 @@ def _tail(factor: Value, a: Value, square: Value, ratio: tuple[Sequence[float], 
     fraction = (exponent - (shifted - SHIFTER_64)).single()
     growth = (polynomial(fraction, EXP2[1:]) * fraction).double()
     p, q = (polynomial(a, coefficients) for coefficients in ratio)
-    # A float32 division and one step of Newton's method are faster than a float64 division.
-    inverse = (1.0 / q.single()).double()
-    inverse = mad(inverse, 1.0 - q * inverse, inverse)
-    value = factor * p * inverse
+    value = factor * quotient(p, q)
     value = mad(value, growth, value)
     return (value.bits() + (shifted.bits() << 52)).from_bits()
 

@@ -1,0 +1,56 @@
+"""LLVM loops with values carried in registers, and internal functions for what is called from several places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from basalt.compiler.kernels.emit import I64, Emitter
+from llvmlite import ir
+
+__all__ = ["POINTER", "counted", "internal_function"]
+
+POINTER = ir.PointerType()
+Body = Callable[[ir.Value, list[ir.Value]], list[ir.Value]]
+
+
+def counted(b: ir.IRBuilder, count: ir.Value, carried: Sequence[ir.Value], body: Body) -> list[ir.Value]:
+    """``for k in range(count)`` around ``body(k, values) -> new values``; returns the values after the loop."""
+    before = b.block
+    head, inside, after = (b.append_basic_block(name) for name in ("head", "inside", "after"))
+    b.branch(head)
+    b.position_at_end(head)
+    k = b.phi(I64)
+    phis = [b.phi(value.type) for value in carried]
+    k.add_incoming(I64(0), before)
+    for phi, value in zip(phis, carried):
+        phi.add_incoming(value, before)
+    b.cbranch(b.icmp_signed("<", k, count), inside, after)
+    b.position_at_end(inside)
+    values = body(k, list(phis))
+    k.add_incoming(b.add(k, I64(1)), b.block)
+    for phi, value in zip(phis, values):
+        phi.add_incoming(value, b.block)
+    b.branch(head)
+    b.position_at_end(after)
+    return list(phis)
+
+
+def internal_function(
+    name: str, write: Callable[[Emitter, Sequence[ir.Value]], None], e: Emitter, *operands: ir.Value
+) -> None:
+    """Call the function ``name`` of this module, which ``write(emitter, arguments)`` fills when it is first called.
+
+    A function of its own keeps the optimisers of the surrounding code away from hand-placed registers.
+    """
+    module = e.b.module
+    function = module.globals.get(name)
+    if function is None:
+        kinds = [a.type if isinstance(a.type, ir.IntType) else POINTER for a in operands]
+        function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
+        function.linkage = "internal"
+        for attribute in ("noinline", "nounwind"):
+            function.attributes.add(attribute)
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        write(Emitter(builder, e.features), function.args)
+        builder.ret_void()
+    e.b.call(function, [a if isinstance(a.type, ir.IntType) else e.b.bitcast(a, POINTER) for a in operands])
