@@ -1,7 +1,7 @@
 """What a kernel computes at each point of its iteration space: operands loaded, expressions, results stored.
 
 A :class:`Body` is the element-wise part of a kernel. An element-wise kernel is nothing else; a convolution, a product
-or a reduction computes its root value and hands it to the body, which applies the fused operators and stores the results.
+or a reduction computes its root value and hands it to the body, which applies the fused operators and stores results.
 """
 
 from __future__ import annotations

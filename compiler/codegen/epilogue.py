@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class Epilogue:
     """What a template does with its root's result at each point.
 
-    ``root`` is the root's own node, whatever it is fused with; ``root_operand(i)`` the view of its i-th operand. A template
-    declares the extra operands and results over its own space with :meth:`declare`, then uses the :class:`Body`.
+    ``root`` is the root's own node, whatever it is fused with; ``operand_values`` are its operands in the graph, which
+    :meth:`operand` gives views of. A template declares the extra operands and results over its own space with
+    :meth:`declare`, then uses the :class:`Body`.
     """
 
     def __init__(self, lowering: Lowering, node: Node) -> None:
@@ -27,9 +28,6 @@ class Epilogue:
         self.nodes: tuple[Node, ...] = node.body.nodes[1:] if node.op == FUSED else ()
         self._lowering = lowering
         outer = dict(zip(node.body.inputs, node.present)) if node.op == FUSED else {v: v for v in node.present}
-        self.operands: tuple[View | None, ...] = tuple(
-            None if v is None else lowering.read(outer[v]) for v in self.root.inputs
-        )
         self.operand_values: tuple[Value | None, ...] = tuple(None if v is None else outer[v] for v in self.root.inputs)
         read = dict.fromkeys(v for n in self.nodes for v in n.present)
         self.extras: list[tuple[Value, View]] = [(v, lowering.read(outer[v])) for v in read if v in outer]
@@ -40,6 +38,16 @@ class Epilogue:
     def shape(self) -> tuple[int, ...]:
         """The shape of the root's result, over which everything fused is computed."""
         return self.root.output.shape
+
+    def operand(self, position: int) -> View:
+        """Where the root's operand lives. A constant that is only read in another layout must not be asked for here."""
+        value = self.operand_values[position]
+        assert value is not None
+        return self._lowering.read(value)
+
+    def views(self) -> list[View]:
+        """Every extra operand, stretched to the root's shape, and every result."""
+        return [v.expanded(self.shape) for _, v in self.extras] + [v for _, v in self.results]
 
     def declare(
         self, kernel: KernelBuilder, order: Sequence[int] | None = None, split: Sequence[int] | None = None
@@ -54,17 +62,20 @@ class Epilogue:
         """
         shape = tuple(split or self.shape)
         axes = tuple(order or range(len(shape)))
-        body = Body(kernel, self.nodes, len(axes))
-        for value, view in self.extras:
-            body.declare_input(value, view, self._strides(view, shape, axes))
-        for value, view in self.results:
-            body.declare_output(value, view, self._strides(view, shape, axes))
+        return self.declare_over(kernel, [self._strides(view, shape, axes) for view in self.views()])
+
+    def declare_over(self, kernel: KernelBuilder, strides: Sequence[Sequence[int]]) -> Body:
+        """Declare extra operands and results over any space, given the strides over it of each of :meth:`views`."""
+        body = Body(kernel, self.nodes, len(strides[0]))
+        for (value, view), s in zip(self.extras, strides):
+            body.declare_input(value, view, s)
+        for (value, view), s in zip(self.results, strides[len(self.extras) :]):
+            body.declare_output(value, view, s)
         return body
 
     def fits(self, split: Sequence[int]) -> bool:
         """Whether every extra operand and result can be seen in another shape without a copy."""
-        views = [v.expanded(self.shape) for _, v in self.extras] + [v for _, v in self.results]
-        return all(v.reshaped(split) is not None for v in views)
+        return all(v.reshaped(split) is not None for v in self.views())
 
     def finish(self, body: Body, value: str, axis: int, variable: str, known: Mapping[Value, str]) -> None:
         """Write the fused operators and the stores for one point whose root result is in local ``value``."""
@@ -75,9 +86,7 @@ class Epilogue:
         return cost_of(self.nodes)
 
     def _strides(self, view: View, shape: tuple[int, ...], axes: tuple[int, ...]) -> list[int]:
-        seen: View | None = view.expanded(self.shape)
-        if shape != self.shape:
-            seen = view.expanded(self.shape).reshaped(shape)
+        seen: View | None = view if shape == self.shape else view.reshaped(shape)
         if seen is None:
             raise ValueError(f"{view.shape} cannot be seen as {shape} without a copy")
         return [0 if shape[a] == 1 else seen.strides[a] for a in axes]

@@ -99,6 +99,12 @@ class KernelBuilder:
         self._temporaries += 1
         return f"{prefix}{self._temporaries}"
 
+    def define(self, text: str, prefix: str = "t") -> str:
+        """Give an expression a fresh local name; returns it."""
+        name = self.temporary(prefix)
+        self.line(f"{name} = {text}")
+        return name
+
     def call(self, units: int, cost: float, *, min_chunk: int = 1, serial: bool = False, label: str = "") -> Call:
         """The finished kernel as a row over ``units``; ``cost`` is in nanoseconds for the whole row on one core."""
         text = "\n".join([f"def kernel(table, start, stop):  # {self.kind}", *self._header, *self.lines]) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +31,7 @@ class Lowering:
         self.constant_arrays: list[np.ndarray] = []
         self._views: dict[Value, View] = {}
         self._constant_views: dict[int, View] = {}
+        self._packed: dict[tuple[object, ...], View] = {}
         self._copies: list[tuple[View, View]] = []
         self._label = ""
         for index, value in enumerate(graph.inputs):
@@ -119,10 +121,17 @@ class Lowering:
 
     def add_constant(self, array: np.ndarray) -> View:
         """A view of an array made at compile time (packed weights, tables)."""
-        array = np.ascontiguousarray(array)
+        array = np.asarray(array, order="C")
         buffer = Buffer(Storage.CONSTANT, array.nbytes, len(self.constant_arrays))
         self.constant_arrays.append(array)
         return whole(buffer, ops.dtype_name(array.dtype), array.shape)
+
+    def packed(self, value: Value, layout: tuple[object, ...], pack: Callable[[np.ndarray], np.ndarray]) -> View:
+        """A constant operand in another layout, made once for all nodes that want it so."""
+        key = (value.constant, *layout)
+        if key not in self._packed:
+            self._packed[key] = self.add_constant(pack(self.constants.array(value)))
+        return self._packed[key]
 
     # How nodes are lowered
 

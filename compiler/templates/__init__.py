@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from . import column_reduction, elementwise, indexing, movement, padding, quantization, recurrent, reduction, scan
+from . import (
+    column_reduction,
+    elementwise,
+    indexing,
+    matmul,
+    movement,
+    padding,
+    quantization,
+    recurrent,
+    reduction,
+    scan,
+)
 
 __all__ = [
     "column_reduction",
     "elementwise",
     "indexing",
+    "matmul",
     "movement",
     "padding",
     "quantization",

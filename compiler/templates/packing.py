@@ -1,0 +1,84 @@
+"""The shared operand of a product, in the order in which tiles read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ..codegen.lowering import Lowering
+from ..codegen.tiling import TileShape, pack_panels
+from ..ir import Value
+from ..views import View
+from .product import Matrix
+
+MANY_ROWS = 48
+"""Rows from which on a large operand is worth a packed copy at run time."""
+LARGE = 1 << 18
+"""Bytes from which on an operand that is not packed misses caches: its rows lie far apart."""
+
+
+def packed_constant(
+    lowering: Lowering, value: Value, layout: str, arrange: Callable[[np.ndarray], np.ndarray], tile: TileShape
+) -> View:
+    """A constant as panels [..., panels, depth, columns] of a tile.
+
+    Args:
+        lowering: where the constant goes.
+        value: the constant.
+        layout: a name for what ``arrange`` does.
+        arrange: brings the constant's array to [..., depth, columns].
+        tile: whose columns a panel has.
+    """
+    return lowering.packed(value, ("panels", layout, tile.columns), lambda a: pack_panels(arrange(a), tile.columns))
+
+
+def packed_copy(lowering: Lowering, view: View, tile: TileShape) -> View:
+    """A matrix [..., depth, n] copied at run time into panels [..., panels, depth, columns] of a tile."""
+    *batches, depth, n = view.shape
+    *outer, down, along = view.strides
+    width, full = tile.columns, n // tile.columns
+    rest = n - full * width
+    target = lowering.scratch(view.dtype, (*batches, full + (rest > 0), depth, width))
+    ahead = [0] * len(batches)
+
+    def part(first: int, count: int, start: int, columns: int) -> View:
+        """Columns of some of the panels."""
+        sizes = (*batches, count, depth, columns)
+        return target.sliced((*ahead, first, 0, start), sizes, (1,) * len(sizes))
+
+    if full:
+        panels = replace(view, shape=(*batches, full, depth, width), strides=(*outer, along * width, down, along))
+        lowering.copy(panels, part(0, full, 0, width))
+    if rest:
+        last = replace(
+            view,
+            shape=(*batches, 1, depth, rest),
+            strides=(*outer, 0, down, along),
+            offset=view.offset + full * width * along,
+        )
+        lowering.copy(last, part(full, 1, 0, rest))
+        # What is left of the last panel is computed with, though never stored.
+        filling = part(full, 1, rest, width - rest)
+        zero = lowering.add_constant(np.zeros((1,) * len(filling.shape), last.dtype))
+        lowering.copy(zero.expanded(filling.shape), filling)
+    return target
+
+
+def panels_of(view: View, batches: tuple[int, ...]) -> Matrix:
+    """Panels as an operand of products over some batches."""
+    seen = view.expanded((*batches, *view.shape[-3:]))
+    return Matrix(view, seen.strides[:-3], seen.strides[-3], seen.strides[-2], panels=True)
+
+
+def matrix_of(view: View, batches: tuple[int, ...]) -> Matrix:
+    """A matrix [..., depth, columns] as the shared operand of products over some batches, unpacked."""
+    seen = view.expanded((*batches, *view.shape[-2:]))
+    return Matrix(view, seen.strides[:-2], seen.strides[-1], seen.strides[-2])
+
+
+def worth_packing(view: View, rows: int) -> bool:
+    """Whether a matrix [..., depth, columns] of unit stride is better copied into panels before some rows use it."""
+    depth, columns = view.shape[-2:]
+    return rows >= MANY_ROWS and depth * columns * view.itemsize > LARGE
