@@ -14,6 +14,9 @@ SMALL_BYTES = 64 * 1024
 A cast of a narrow float may double them: weights stored in half precision would otherwise be cast in every run.
 """
 
+EXPANDED_BYTES = 1024
+"""As SMALL_BYTES for what ``expand`` gives: where it stays it is a view, which costs nothing and reads less memory."""
+
 _MAX_WORK = {
     "matmul": 2 * 10**9,
     "gemm": 2 * 10**9,
@@ -49,7 +52,7 @@ def _is_worth(node: Node, operands: list[Value], context: Context) -> bool:
     allowed = sum(v.type.nbytes for v in dict.fromkeys(operands))
     if node.op == "cast" and operands[0].dtype in ("float16", "bfloat16"):
         allowed *= 2
-    if result > max(SMALL_BYTES, allowed):
+    if result > max(EXPANDED_BYTES if node.op == "expand" else SMALL_BYTES, allowed):
         context.note(f"fold_constants leaves {node!r}: {result} bytes would replace {allowed}")
         return False
     return True

@@ -90,8 +90,9 @@ def index(rewrites: Iterable[Rewrite]) -> Rules:
 def apply_rewrites(graph: Graph, context: Context, rules: Rules, origin: str, rounds: int = _MAX_ROUNDS) -> Graph:
     """Apply rewrites wherever they fit, until none does or after ``rounds`` walks through the graph.
 
-    Nodes that nothing depends on are removed before: their reads would count as other uses of a value. A walk goes along the nodes' order and rewrites new nodes again at once, so that a second walk finds only what nodes
-    without readers had hidden. Each walk takes time proportional to the number of nodes.
+    Nodes that nothing depends on are removed first: their reads would count as other uses of a value. A walk goes along
+    the nodes' order and rewrites new nodes again at once, so that a second walk finds only what nodes without readers
+    had hidden. Each walk takes time proportional to the number of nodes.
     """
     graph = remove_dead_nodes(graph)
     for _ in range(rounds):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from basalt.ops import Shape
-from basalt.ops.schema import RuleError
 from basalt.ops.shapes import broadcast
 
 from ..ir import Node, Value
@@ -12,7 +13,10 @@ from .patterns import Match, number, op
 from .rewriting import Rewrite, only_if, rewrite
 from .traits import COMPARISONS, alone, is_positive_zero
 
-_BINARY = ("add", "sub", "mul", "div", "max", "min", "pow", *COMPARISONS, "logical_and", "logical_or", "logical_xor")
+_BROADCASTING = (
+    *("add", "sub", "mul", "div", "max", "min", "pow", "prelu", "where"),
+    *(*COMPARISONS, "logical_and", "logical_or", "logical_xor"),
+)
 
 
 def _dims(shape: Shape) -> tuple[int, ...]:
@@ -183,22 +187,24 @@ def _transposed(side: str) -> Rewrite:
     return rewrite(op("gemm", *args), swaps)(swap)
 
 
-def _needs_no_expansion(m: Match, other: str) -> bool:
-    try:
-        return broadcast(m["x"].shape, m[other].shape) == m.output.shape
-    except RuleError:
-        return False
+def _without_expansion(m: Match) -> list[Value] | None:
+    """The operands of an element-wise node without the expansions that the result's shape does not need."""
+    operands = [v for v in m.root.inputs if v is not None]
+    changed = False
+    for i, v in enumerate(operands):
+        expand = m.graph.producer(v)
+        if expand is None or expand.op != "expand":
+            continue
+        tried = [*operands[:i], expand.present[0], *operands[i + 1 :]]
+        if reduce(broadcast, (t.shape for t in tried)) == m.output.shape:
+            operands, changed = tried, True
+    return operands if changed else None
 
 
-def _expanded(side: int) -> Rewrite:
-    args = (op("expand", "x"), "y") if side == 0 else ("y", op("expand", "x"))
-
-    def drop(m: Match, e: Emitter) -> Value:
-        """An element-wise operator broadcasts its operands itself."""
-        return e.emit(m.root.op, *((m["x"], m["y"]) if side == 0 else (m["y"], m["x"])))
-
-    drop.__name__ = f"expand_into_operand_{side}"
-    return rewrite(op(_BINARY, *args), ("the result would be smaller", lambda m: _needs_no_expansion(m, "y")))(drop)
+@rewrite(op(_BROADCASTING), only_if(lambda m: _without_expansion(m) is not None))
+def expand_into_operand(m: Match, e: Emitter) -> Value:
+    """An element-wise operator broadcasts its operands itself."""
+    return e.emit(m.root.op, *(_without_expansion(m) or ()))
 
 
 def _pads_image_with_zeros(m: Match) -> bool:
@@ -239,7 +245,6 @@ REWRITES = (
     gather_of_one,
     _transposed("a"),
     _transposed("b"),
-    _expanded(0),
-    _expanded(1),
+    expand_into_operand,
     pad_into_convolution,
 )
