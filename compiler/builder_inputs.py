@@ -117,8 +117,6 @@ def _scalar(first: Any, value: Any) -> np.ndarray:
         return np.asarray(cast_number(number(value), dtype), numpy_dtype(dtype))
     except RuleError as error:
         raise ValidationError(f"{_CONSTANT}: the value of a {dtype} scalar: {error}") from None
-    except ValueError:
-        raise ValidationError(f"{_CONSTANT}: a {dtype} scalar must be given as an array of that type") from None
 
 
 def _copied(elements: np.ndarray) -> np.ndarray:

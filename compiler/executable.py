@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from basalt.runtime.spec import ProgramSpec
-from basalt.serialization import TensorSpec
 
 from basalt.errors import InvalidStateError, ValidationError
 
@@ -21,7 +21,10 @@ from .program_cache import Pending, ProgramCache, Signature
 from .shape_binding import bind_sizes, check_solvable, shape_names
 from .text import print_graph
 
-__all__ = ["Executable", "TensorSpec"]
+if TYPE_CHECKING:
+    from basalt.serialization import TensorSpec
+
+__all__ = ["Executable"]
 
 MAX_PROGRAMS = 64
 """The programs that a graph with symbolic dimensions keeps: those of the shapes used last."""
@@ -63,6 +66,7 @@ class Executable:
         self._program: Runnable | None = None
         self._programs = ProgramCache(self._plan, _eager(eager), max_programs)
         self._ready = self._programs.ready
+        self._output_shapes: dict[Any, dict[str, tuple[int, ...]]] = {}
 
     @property
     def graph(self) -> Graph:
@@ -79,12 +83,12 @@ class Executable:
         """The graph's name, often empty."""
         return self._graph.name
 
-    @property
+    @functools.cached_property
     def inputs(self) -> tuple[TensorSpec, ...]:
         """Name, data type and shape of each input; a dimension is a size, or the name of one that each run decides."""
         return _specs((v.name, v) for v in self._graph.inputs)
 
-    @property
+    @functools.cached_property
     def outputs(self) -> tuple[TensorSpec, ...]:
         """Name, data type and shape of each output; a dimension that depends on the inputs is an expression's text."""
         return _specs(self._graph.outputs)
@@ -177,7 +181,14 @@ class Executable:
         Raises:
             ValidationError: for shapes that the graph does not allow.
         """
-        return {name: _concrete(v.shape) for name, v in self._specialized(self._sizes(shapes)).outputs}
+        key = tuple([shapes.get(name) for name in self._names])
+        found = self._output_shapes.get(key)
+        if found is None:
+            found = {name: _concrete(v.shape) for name, v in self._specialized(self._sizes(shapes)).outputs}
+            if len(self._output_shapes) >= MAX_PROGRAMS:
+                self._output_shapes.clear()
+            self._output_shapes[key] = found
+        return found
 
     def _run_carefully(self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
         """Check the names and shapes, then run what there is: a program, or NumPy while one is being compiled."""
@@ -257,6 +268,8 @@ class Executable:
 
 
 def _specs(named: Iterable[tuple[str, Value]]) -> tuple[TensorSpec, ...]:
+    from basalt.serialization import TensorSpec
+
     return tuple(TensorSpec(name, v.dtype, shape_names(v.shape)) for name, v in named)
 
 

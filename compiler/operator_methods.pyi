@@ -103,14 +103,6 @@ class OperatorMethods:
         label: str = "",
     ) -> MLOperand:
         """A 2-D transposed convolution: the gradient of a convolution with respect to its input."""
-    def reshape(self, input: MLOperand, new_shape: Sequence[Dim], *, label: str = "") -> MLOperand:
-        """The same elements, in row-major order, in another shape."""
-    def transpose(self, input: MLOperand, *, permutation: Sequence[int] | None = None, label: str = "") -> MLOperand:
-        """The dimensions in another order: dimension ``i`` of the output is dimension ``permutation[i]`` of the i..."""
-    def expand(self, input: MLOperand, new_shape: Sequence[Dim], *, label: str = "") -> MLOperand:
-        """The input repeated along its dimensions of size 1, and along new leading ones, to fill a shape."""
-    def reverse(self, input: MLOperand, *, axes: Sequence[int] | None = None, label: str = "") -> MLOperand:
-        """The elements in opposite order along the given axes."""
     def gather(self, input: MLOperand, indices: MLOperand, *, axis: int = 0, label: str = "") -> MLOperand:
         """Slices of the input along an axis: the axis is replaced by the dimensions of ``indices``."""
     def gather_elements(self, input: MLOperand, indices: MLOperand, *, axis: int = 0, label: str = "") -> MLOperand:
@@ -123,6 +115,14 @@ class OperatorMethods:
         """A copy of the input with one element replaced for each index: the inverse of ``gather_elements``."""
     def scatter_nd(self, input: MLOperand, indices: MLOperand, updates: MLOperand, *, label: str = "") -> MLOperand:
         """A copy of the input with one slice replaced for each coordinate: the inverse of ``gather_nd``."""
+    def reshape(self, input: MLOperand, new_shape: Sequence[Dim], *, label: str = "") -> MLOperand:
+        """The same elements, in row-major order, in another shape."""
+    def transpose(self, input: MLOperand, *, permutation: Sequence[int] | None = None, label: str = "") -> MLOperand:
+        """The dimensions in another order: dimension ``i`` of the output is dimension ``permutation[i]`` of the i..."""
+    def expand(self, input: MLOperand, new_shape: Sequence[Dim], *, label: str = "") -> MLOperand:
+        """The input repeated along its dimensions of size 1, and along new leading ones, to fill a shape."""
+    def reverse(self, input: MLOperand, *, axes: Sequence[int] | None = None, label: str = "") -> MLOperand:
+        """The elements in opposite order along the given axes."""
     def slice(
         self,
         input: MLOperand,

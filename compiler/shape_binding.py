@@ -107,27 +107,35 @@ def _settle(place: _Place, size: int, sizes: dict[str, int], origin: dict[str, _
         return False
     if missing:
         (unknown,) = missing
-        solution = _solve(dim.bind(sizes), unknown, size)
+        solution = _solve(_size(dim, sizes), unknown, size)
         if solution is None:
             return False
         sizes[unknown], origin[unknown] = solution, place
-    if dim.bind(sizes) != size:
+    if _size(dim, sizes) != size:
         raise ValidationError(_conflict(place, size, sizes, origin))
     return True
 
 
-def _solve(dim: Dim, unknown: str, size: int) -> int | None:
+def _size(dim: Dim, sizes: Mapping[str, int]) -> Dim | None:
+    """A dimension's size; None where it divides by 0."""
+    try:
+        return dim.bind(sizes) if isinstance(dim, SymDim) else dim
+    except ZeroDivisionError:
+        return None
+
+
+def _solve(dim: Dim | None, unknown: str, size: int) -> int | None:
     """The unknown's size if ``dim`` is ``a * unknown + b``; rounded, so that a wrong size shows as a conflict."""
     slope, offset = _line(dim, unknown)
     return max(0, (size - offset) // slope) if slope else None
 
 
-def _line(dim: Dim, unknown: str) -> tuple[int, int]:
+def _line(dim: Dim | None, unknown: str) -> tuple[int, int]:
     """(a, b) of ``a * unknown + b``, (0, 0) for other expressions."""
     if not isinstance(dim, SymDim):
         return 0, 0
-    offset, once, twice = (dim.bind({unknown: n}) for n in (0, 1, 2))
-    if not (isinstance(offset, int) and isinstance(once, int) and isinstance(twice, int)):
+    offset, once = (_size(dim, {unknown: n}) for n in (0, 1))
+    if not (isinstance(offset, int) and isinstance(once, int)):
         return 0, 0
     slope = once - offset
     return (slope, offset) if dim - slope * symbol(unknown) == offset else (0, 0)
@@ -139,7 +147,7 @@ def _is_linear(dim: SymDim, unknowns: set[str]) -> bool:
         return False
     (unknown,) = unknowns
     known = dict.fromkeys(symbols_of(dim) - unknowns, 2)
-    return _line(dim.bind(known), unknown)[0] != 0
+    return _line(_size(dim, known), unknown)[0] != 0
 
 
 def _conflict(place: _Place, size: int, sizes: Mapping[str, int], origin: Mapping[str, _Place]) -> str:
@@ -152,7 +160,9 @@ def _conflict(place: _Place, size: int, sizes: Mapping[str, int], origin: Mappin
     ]
     if not reasons:
         return f"input {name!r}: axis {axis} is {size}, which {dim_name(dim)} cannot be"
-    return f"input {name!r}: axis {axis} is {size}, expected {dim_name(dim)} = {dim.bind(sizes)}: {', '.join(reasons)}"
+    return (
+        f"input {name!r}: axis {axis} is {size}, expected {dim_name(dim)} = {_size(dim, sizes)}: {', '.join(reasons)}"
+    )
 
 
 def _check_all_bound(inputs: Sequence[Value], sizes: Mapping[str, int]) -> None:
