@@ -23,7 +23,7 @@ from basalt.errors import ValidationError
 
 from .tbb import load_tbb
 
-__all__ = ["ORDER", "Layer", "launch_layer"]
+__all__ = ["ORDER", "Layer", "launch_layer", "numba_uses"]
 
 ORDER = ("tbb", "omp", "workqueue")
 """Layers from best to worst, as measured: tbb is the steadiest under load, workqueue the slowest to start work."""
@@ -67,13 +67,40 @@ def launch_layer(threads: int) -> Layer | None:
     for name in (asked,) if asked else _preferred():
         module = _load(name)
         if module is not None:
-            if numba is None or not _launch_through_numba(numba, name):
-                _launch_threads(module, threads)
-            most = None if name != "workqueue" else threads if numba is None else int(numba.NUM_THREADS)
-            return Layer(name, module.parallel_for, most, module)
+            return _launch(name, module, threads, numba)
     if asked:
         raise ValidationError(f"BASALT_THREADING_LAYER is {asked!r}, but that layer cannot be loaded on this system")
     return None
+
+
+def numba_uses(layer: Layer) -> bool:
+    """Whether Numba has launched its threads too, so that the user's own parallel functions may be running."""
+    numba = _numba_parallel()
+    return numba is not None and bool(numba._is_initialized) and layer.name in str(numba.threading_layer())
+
+
+def _launch(name: str, module: ModuleType, threads: int, numba: Any) -> Layer:
+    if name != "workqueue":
+        if numba is None or not _launch_through_numba(numba, name):
+            _launch_threads(module, threads)
+        return Layer(name, module.parallel_for, None, module)
+    # Its threads are made once. Numba, if it comes later, will not ask how many there are, and needs its own number of
+    # them; and it is not told of these, so that its own launch shows that somebody else uses them.
+    most = max(threads, _numba_threads(numba))
+    _launch_threads(module, most)
+    config = _numba_config()
+    if config is not None and config.THREADING_LAYER == "default":
+        config.THREADING_LAYER = name
+    return Layer(name, module.parallel_for, most, module)
+
+
+def _numba_threads(numba: Any) -> int:
+    """The number of threads that Numba uses or would use."""
+    if numba is not None:
+        return int(numba.NUM_THREADS)
+    chosen = os.environ.get("NUMBA_NUM_THREADS", "")
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(chosen) if chosen.isdigit() else available
 
 
 def _numba_parallel() -> Any:
@@ -81,6 +108,11 @@ def _numba_parallel() -> Any:
     module = sys.modules.get("numba.np.ufunc.parallel")
     complete = all(hasattr(module, name) for name in ("_is_initialized", "_launch_threads", "NUM_THREADS"))
     return module if complete else None
+
+
+def _numba_config() -> Any:
+    """Numba's settings, if Numba was imported."""
+    return None if _numba_parallel() is None else sys.modules["numba.core.config"]
 
 
 def _adopt(numba: Any, asked: str) -> Layer | None:
@@ -100,9 +132,13 @@ def _adopt(numba: Any, asked: str) -> Layer | None:
 
 
 def _preferred() -> tuple[str, ...]:
-    """Layers in the order to try; a choice made for Numba by environment comes first."""
-    chosen = os.environ.get("NUMBA_THREADING_LAYER", "").strip().lower()
-    listed = os.environ.get("NUMBA_THREADING_LAYER_PRIORITY", "").lower().split()
+    """Layers in the order to try; a choice made for Numba comes first."""
+    config = _numba_config()
+    if config is not None:
+        chosen, listed = str(config.THREADING_LAYER).lower(), list(config.THREADING_LAYER_PRIORITY)
+    else:
+        chosen = os.environ.get("NUMBA_THREADING_LAYER", "").strip().lower()
+        listed = os.environ.get("NUMBA_THREADING_LAYER_PRIORITY", "").lower().split()
     order = tuple(listed) if set(listed) == set(ORDER) else ORDER
     return (chosen, *(name for name in order if name != chosen)) if chosen in ORDER else order
 
@@ -154,19 +190,18 @@ def _passive_waiting(name: str) -> Iterator[None]:
             os.environ.pop(variable, None)
 
 
-def _launch_through_numba(numba: Any, name: str) -> bool:
+def _launch_through_numba(parallel: Any, name: str) -> bool:
     """Lets an imported Numba launch the layer, so that it knows; False if it could not."""
-    from numba.core import config
-
+    config = _numba_config()
     before = config.THREADING_LAYER
     config.THREADING_LAYER = name
     try:
-        numba._launch_threads()
+        parallel._launch_threads()
     except (ImportError, ValueError):
         return False
     finally:
         config.THREADING_LAYER = before
-    return bool(numba._is_initialized)
+    return bool(parallel._is_initialized)
 
 
 def _launch_threads(module: ModuleType, threads: int) -> None:

@@ -100,8 +100,8 @@ class Program:
 
     def _call_with_care(self, frame: Frame, inputs: tuple[Any, ...], outputs: tuple[Any, ...], given: bool) -> int:
         """For a layer that bears one team only (who comes second runs on its own thread), and for unknown arrays."""
-        team, guard = frame.team, THREADS.guard
-        locked = team > 1 and guard is not None and guard.acquire(blocking=False)
+        team, guard = frame.team, THREADS.guard if frame.team > 1 else None
+        locked = guard is not None and not THREADS.may_clash() and guard.acquire(blocking=False)
         if guard is not None and not locked:
             frame.team = 1
         try:

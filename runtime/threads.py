@@ -9,7 +9,7 @@ from basalt.errors import ValidationError
 
 from .cpus import usable_cores
 from .environment import environment, set_parallel_for
-from .layers import Layer, launch_layer
+from .layers import Layer, launch_layer, numba_uses
 from .layout import Env
 
 __all__ = ["THREADS", "Threads", "get_num_threads", "set_num_threads"]
@@ -50,6 +50,10 @@ class Threads:
     def layer_name(self) -> str | None:
         """The threading layer that was launched; None before the first use, or if there is none."""
         return self._layer.name if self._layer else None
+
+    def may_clash(self) -> bool:
+        """Whether another Python thread may use the layer through Numba at this moment, which no lock can prevent."""
+        return self._layer is not None and threading.active_count() > 1 and numba_uses(self._layer)
 
     def team(self, wanted: int | None) -> int:
         """How many threads a program may use now that asks for ``wanted`` (None: the process's number).

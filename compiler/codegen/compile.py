@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -47,12 +48,12 @@ def load_kernels(codes: Sequence[KernelCode], progress: Progress | None = None) 
     for code in distinct.values():
         key = kernel_key(code)
         if CACHE.has(key):
-            found[code.key] = CACHE.kernel(key, lambda code=code: compile_kernel(code))
+            found[code.key] = CACHE.kernel(key, functools.partial(compile_kernel, code))
         else:
             absent.append(code)
     for code in absent:
         start = time.perf_counter()
-        found[code.key] = CACHE.kernel(kernel_key(code), lambda code=code: compile_kernel(code))
+        found[code.key] = CACHE.kernel(kernel_key(code), functools.partial(compile_kernel, code))
         if progress is not None:
             progress(len(found), len(distinct), time.perf_counter() - start)
     return LoadedCode(load_executor(), [found[code.key] for code in codes])

@@ -65,7 +65,7 @@ def _function(code: KernelCode, filename: str) -> Any:
 
 def _compile(function: Any) -> bytes:
     target = cpu_target.target_context
-    flags = compiler.Flags()
+    flags: Any = compiler.Flags()
     flags.no_compile = True
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True

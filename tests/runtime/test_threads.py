@@ -92,6 +92,8 @@ def test_a_choice_made_for_numba_is_followed(layer: str) -> None:
     assert run_with(None, script, NUMBA_THREADING_LAYER=layer) == layer
     order = " ".join((layer, *(name for name in ORDER if name != layer)))
     assert run_with(None, script, NUMBA_THREADING_LAYER=None, NUMBA_THREADING_LAYER_PRIORITY=order) == layer
+    configured = f"import numba\nnumba.config.THREADING_LAYER = {layer!r}\n" + script
+    assert run_with(None, configured, NUMBA_THREADING_LAYER=None) == layer
 
 
 def test_an_unknown_layer_is_refused() -> None:
@@ -245,6 +247,31 @@ assert not THREADS.guard.locked()
 print("fine")
 """
     assert run_with("workqueue", script) == "fine"
+
+
+def test_workqueue_leaves_its_threads_to_numba_when_it_comes() -> None:
+    """Numba's function and a program at once would end the process, as would more threads than were launched."""
+    script = (
+        "check()\n"
+        + NUMBA
+        + """
+x = np.ones(100_000)
+total(x)
+stop = False
+def work():
+    while not stop:
+        check()
+worker = threading.Thread(target=work)
+worker.start()
+for _ in range(300):
+    assert total(x) == 100_000
+stop = True
+worker.join()
+check()
+print(numba.threading_layer(), numba.get_num_threads())
+"""
+    )
+    assert run_with("workqueue", script, NUMBA_THREADING_LAYER="workqueue", NUMBA_NUM_THREADS="5") == "workqueue 5"
 
 
 def test_a_launch_never_waits_for_the_gil(layer: str) -> None:
