@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 from basalt.compiler.interpret import interpret
-from basalt.compiler.passes.simplify import REWRITES
+from basalt.compiler.passes.context import Context
+from basalt.compiler.passes.simplify import REWRITES, simplify
 from basalt.compiler.verify import verify
 
 from ..graphs import assert_identical, assert_near
@@ -81,9 +82,6 @@ def test_rewrites_keep_labels_and_origin() -> None:
     graph, m = built(
         Example("", lambda m: m.neg(m.relu(m.clamp(m.input("x", "float32", (2,)), max_value=6, label="a"), label="b")))
     )
-    from basalt.compiler.passes.context import Context
-    from basalt.compiler.passes.simplify import simplify
-
     merged, last = simplify(graph, Context(m.constants)).nodes
     assert (merged.op, merged.origin, merged.labels()) == ("clamp", ("simplify",), ("b", "a"))
     assert (last.op, last.origin, last.labels()) == ("neg", (), ())
