@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
@@ -74,13 +75,34 @@ class Program:
                 if status == _DONE:
                     return dict(zip(self._output_names, outputs))
                 if status >= 0:
-                    raise self._failure(status)
+                    raise self.failure(status)
         return self._run_carefully(feeds, out)
 
     def memory(self) -> dict[str, int]:
         """Bytes of the program's ``weights``, of the ``arena`` that each simultaneous run takes, and of ``code``."""
         weights = {id(constant): constant.nbytes for constant in self._plan.constants}
         return {"weights": sum(weights.values()), "arena": self.spec.arena_bytes, "code": self.code.nbytes}
+
+    @contextmanager
+    def frame(self) -> Iterator[Frame]:
+        """A frame for the caller alone, ready for the threads that the program may use now."""
+        try:
+            frame = self._idle.pop()
+        except IndexError:
+            frame = Frame(self._plan, self.code.executor)
+        if frame.epoch != THREADS.epoch:
+            self._adapt(frame)
+        yield frame
+        if len(self._idle) < self._most_idle:
+            self._idle.append(frame)
+
+    def failure(self, status: int) -> BasaltError:
+        """The error for a status of the executor that is not negative."""
+        index, code = status >> 32, ((status & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
+        row = self.spec.rows[index]
+        kernel = self.spec.kernels[row.kernel].label
+        detail = f" (kernel {kernel!r})" if kernel and row.label else ""
+        return BasaltError(f"operator {row.label or kernel or f'row {index}'!r}{detail} failed with status {code}")
 
     def _run_bound(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...], given: bool) -> int:
         """Runs on a frame of the pool and returns the executor's status."""
@@ -136,7 +158,7 @@ class Program:
         written, results = prepare_outputs(self.spec.outputs, out, inputs)
         status = self._run_bound(inputs, written, False)
         if status >= 0:
-            raise self._failure(status)
+            raise self.failure(status)
         if status != _DONE:
             specs = (*self.spec.inputs, *self.spec.outputs)
             raise BasaltError(f"no use could be made of the array for {specs[Status.UNBOUND - status]}")
@@ -145,13 +167,6 @@ class Program:
                 target[...] = source
         given = {} if out is None else out
         return {name: given.get(name, result) for name, result in zip(self._output_names, results)}
-
-    def _failure(self, status: int) -> BasaltError:
-        index, code = status >> 32, ((status & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
-        row = self.spec.rows[index]
-        kernel = self.spec.kernels[row.kernel].label
-        detail = f" (kernel {kernel!r})" if kernel and row.label else ""
-        return BasaltError(f"operator {row.label or kernel or f'row {index}'!r}{detail} failed with status {code}")
 
 
 def _picker(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...] | None]:
