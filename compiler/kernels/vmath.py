@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from basalt.compiler.kernels import vmath_erf, vmath_exp, vmath_log, vmath_trig
+from basalt.compiler.kernels import vmath_erf, vmath_exp, vmath_log, vmath_pow, vmath_trig
 from basalt.compiler.kernels.emit import REGISTERS, Emitter, Recipe
 from basalt.compiler.kernels.lanes import Value
 from llvmlite import ir
@@ -18,20 +18,26 @@ __all__ = ["FUNCTIONS", "apply", "recipes"]
 
 Function = Callable[..., Value]
 
+def both(function: Function) -> dict[str, Function]:
+    """A function that works in either format."""
+    return {"f32": function, "f64": function}
+
+
 FUNCTIONS: dict[str, dict[str, Function]] = {
-    "exp": {"f32": vmath_exp.exp},
-    "expm1": {"f32": vmath_exp.expm1},
-    "sigmoid": {"f32": vmath_exp.sigmoid},
-    "tanh": {"f32": vmath_exp.tanh},
-    "log": {"f32": vmath_log.log},
-    "log1p": {"f32": vmath_log.log1p},
-    "softplus": {"f32": vmath_log.softplus},
+    "exp": both(vmath_exp.exp),
+    "expm1": both(vmath_exp.expm1),
+    "sigmoid": both(vmath_exp.sigmoid),
+    "tanh": both(vmath_exp.tanh),
+    "log": both(vmath_log.log),
+    "log1p": both(vmath_log.log1p),
+    "softplus": both(vmath_log.softplus),
     "erf": {"f32": vmath_erf.erf},
     "erfc": {"f32": vmath_erf.erfc},
     "gelu": {"f32": vmath_erf.gelu},
     "sin": {"f32": vmath_trig.sin},
     "cos": {"f32": vmath_trig.cos},
     "tan": {"f32": vmath_trig.tan},
+    "pow": both(vmath_pow.pow_),
 }
 BINARY = frozenset({"pow"})
 

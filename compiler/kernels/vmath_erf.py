@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from basalt.compiler.kernels.lanes import Value, copysign, mad, magnitude, polynomial, quotient, select
-from basalt.compiler.kernels.vmath_exp import SHIFTER, power_of_two
+from basalt.compiler.kernels.vmath_format import SINGLE, nearest, power_of_two
 
 __all__ = ["erf", "erfc", "gelu"]
 
@@ -42,8 +42,6 @@ NORMAL = (
     (0.500000002990381, 0.4384967070148205, 0.18338478837469616, 0.04068372622971292, 0.004123819270104178),
     (1.0, 1.674878400333754, 1.203124350135454, 0.46986574064166653, 0.10198535698571685, 0.010336763924440207),
 )
-# Adding 1.5 * 2**52 leaves a float64's nearest integer in its lowest bits.
-SHIFTER_64 = 6755399441055744.0
 LOG2_E = 1.4426950408889634
 
 
@@ -54,22 +52,21 @@ def erf(x: Value) -> Value:
     size = magnitude(x)
     bounded = select(size > 4.0, 4.0, size)
     exponent = -polynomial(bounded, ERF_LARGE)
-    shifted = exponent + SHIFTER
-    fraction = exponent - (shifted - SHIFTER)
-    large = 1.0 - polynomial(fraction, EXP2) * power_of_two(shifted.bits())
+    n, rounded = nearest(exponent)
+    large = 1.0 - polynomial(exponent - rounded, EXP2) * power_of_two(n, SINGLE)
     return select(size < ERF_SWITCH, small, copysign(large, x))
 
 
 def _tail(factor: Value, a: Value, square: Value, ratio: tuple[Sequence[float], Sequence[float]]) -> Value:
     """factor * exp(-square) p(a) / q(a) in float64, with (p, q) = `ratio`, to 2**-24."""
     exponent = square * -LOG2_E
-    shifted = exponent + SHIFTER_64
-    fraction = (exponent - (shifted - SHIFTER_64)).single()
+    n, rounded = nearest(exponent)
+    fraction = (exponent - rounded).single()
     growth = (polynomial(fraction, EXP2[1:]) * fraction).double()
     p, q = (polynomial(a, coefficients) for coefficients in ratio)
     value = factor * quotient(p, q)
     value = mad(value, growth, value)
-    return (value.bits() + (shifted.bits() << 52)).from_bits()
+    return (value.bits() + (n << 52)).from_bits()
 
 
 def erfc(x: Value) -> Value:

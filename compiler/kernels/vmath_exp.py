@@ -1,103 +1,107 @@
-"""exp, expm1, sigmoid, tanh and their kin in float32, by Cody and Waite's reduction to |r| <= log(2) / 2.
+"""exp, expm1, sigmoid and tanh, by Cody and Waite's reduction to |r| <= log(2) / 2.
 
-The polynomials are minimax fits of this project (Remez' exchange, coefficients rounded to float32 one after another
-and the rest fitted again); the comment beside each gives its relative error.
+The polynomials are minimax fits of this project: Remez' exchange; for float32 the coefficients were then rounded one
+after another, and the rest fitted again. The comment beside each gives its relative error.
 """
 
 from __future__ import annotations
 
 from basalt.compiler.kernels.lanes import Value, copysign, fma, mad, magnitude, polynomial, select
+from basalt.compiler.kernels.vmath_format import format_of, nearest, power_of_two, scale
 
-__all__ = ["exp", "expm1", "sigmoid", "tanh"]
+__all__ = ["decay", "exp", "expm1", "sigmoid", "tanh"]
 
 LOG2_E = 1.4426950408889634
-# log(2) in two parts; the first has so few bits that its product with any exponent is exact.
-LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
-# Adding 1.5 * 2**23 leaves a float32's nearest integer in its lowest bits.
-SHIFTER = 12582912.0
-BIAS = 127 << 23
-EXPONENT = 0x7F800000
 
-# exp(r) = 1 + r + r**2 q(r): 2**-28.2
-EXP = (
-    1.0, 1.0, 0.4999999403953552, 0.16666516661643982, 0.04166810214519501, 0.008369192481040955,
-    0.001383890281431377,
-)  # fmt: skip
-# expm1(r) = r + r**2 q(r): 2**-31.0
-EXPM1 = (
-    0.5, 0.1666666567325592, 0.04166646674275398, 0.008333643898367882, 0.0013935035094618797,
-    0.00019662376143969595,
-)  # fmt: skip
-# tanh(x) = x + x**3 q(x**2) for |x| <= 0.625: 2**-27.7
-TANH = (
-    -0.3333328068256378, 0.13331405818462372, -0.05373651534318924, 0.02062816731631756, -0.005692296661436558,
-)  # fmt: skip
+# exp(r): 2**-28.2 and 2**-57.9
+EXP = {
+    "f32": (
+        1.0, 1.0, 0.4999999403953552, 0.16666516661643982, 0.04166810214519501, 0.008369192481040955,
+        0.001383890281431377,
+    ),
+    "f64": (
+        1.0, 1.0, 0.5000000000000011, 0.16666666666666413, 0.041666666666530155, 0.008333333333494466,
+        0.001388888894363019, 0.00019841269506569315, 2.4801493098818967e-05, 2.755758638262769e-06,
+        2.763024841180666e-07, 2.500005871670478e-08,
+    ),
+}  # fmt: skip
+# (expm1(r) - r) / r**2: 2**-31.0 and 2**-61.7 of expm1
+EXPM1 = {
+    "f32": (
+        0.5, 0.1666666567325592, 0.04166646674275398, 0.008333643898367882, 0.0013935035094618797,
+        0.00019662376143969595,
+    ),
+    "f64": (
+        0.5, 0.16666666666666677, 0.04166666666666651, 0.008333333333321695, 0.0013888888888962312,
+        0.00019841269885959028, 2.48015871726342e-05, 2.7557244380549848e-06, 2.7557402574068993e-07,
+        2.5108976822642815e-08, 2.087534834185124e-09,
+    ),
+}  # fmt: skip
+# (tanh(x) - x) / x**3 in x**2 for |x| <= 0.625: 2**-27.7 and 2**-56.4 of tanh
+TANH = {
+    "f32": (-0.3333328068256378, 0.13331405818462372, -0.05373651534318924, 0.02062816731631756, -0.005692296661436558),
+    "f64": (
+        -0.33333333333332854, 0.1333333333326209, -0.05396825393126769, 0.02186948757609422, -0.008863221002624887,
+        0.0035919891737622588, -0.0014549588776820604, 0.0005863165392386538, -0.00022856420872158489,
+        7.714436374984867e-05, -1.6072568189549174e-05,
+    ),
+}  # fmt: skip
 TANH_SWITCH = 0.625
+# tanh rounds to 1 from here on.
+TANH_ONE = {"f32": 10.0, "f64": 20.0}
+# expm1 rounds to -1 from here down.
+EXPM1_MINUS_ONE = {"f32": -18.0, "f64": -38.0}
 
 
 def reduce(x: Value) -> tuple[Value, Value]:
-    """(n, r) with x = n log(2) + r; the integer n is the low bits of the first value, whose high bits are SHIFTER's."""
-    shifted = mad(x, LOG2_E, SHIFTER)
-    n = shifted - SHIFTER
-    return shifted.bits(), mad(n, -LN2_LOW, mad(n, -LN2_HIGH, x))
-
-
-def scale(x: Value, n: Value) -> Value:
-    """x * 2**n for -252 <= n <= 254, rounded once, by two factors; n as `reduce` gives it."""
-    first = ((n << 22) & (EXPONENT - (1 << 32))) + BIAS
-    second = (n << 23) - first + 2 * BIAS
-    return x * first.from_bits() * second.from_bits()
-
-
-def power_of_two(n: Value) -> Value:
-    """2**n for -126 <= n <= 127."""
-    return ((n << 23) + BIAS).from_bits()
+    """(n, r) with x = n log(2) + r; n in the lowest bits of an integer."""
+    n, rounded = nearest(x, LOG2_E)
+    high, low = format_of(x).ln2
+    return n, mad(rounded, -low, mad(rounded, -high, x))
 
 
 def exp(x: Value) -> Value:
     """e**x; overflows to infinity and underflows through the subnormals to 0."""
-    bounded = select(x > 89.0, 89.0, select(x < -104.0, -104.0, x))
+    form = format_of(x)
+    bounded = select(x > form.overflow, form.overflow, select(x < form.underflow, form.underflow, x))
     n, r = reduce(bounded)
-    return scale(polynomial(r, EXP), n)
-
-
-def _expm1_parts(x: Value) -> tuple[Value, Value]:
-    """(n, expm1(r)) for x = n log(2) + r."""
-    n, r = reduce(x)
-    return n, mad(polynomial(r, EXPM1), r * r, r)
+    return scale(polynomial(r, EXP[form.name]), n)
 
 
 def expm1(x: Value) -> Value:
     """e**x - 1, with full relative precision about 0."""
-    bounded = select(x > 89.0, 89.0, select(x < -18.0, -18.0, x))
-    n, p = _expm1_parts(bounded)
-    # Half the power of two, so that 2**128 does not overflow before its time.
-    half = power_of_two(n - 1)
-    doubled = mad(p, half, half - 0.5) * 2.0
-    return select(magnitude(x) < 1e-9, x, doubled)
+    form = format_of(x)
+    lowest = EXPM1_MINUS_ONE[form.name]
+    n, r = reduce(select(x > form.overflow, form.overflow, select(x < lowest, lowest, x)))
+    small = mad(polynomial(r, EXPM1[form.name]), r * r, r)
+    # Half the power of two, so that the largest does not overflow before its time.
+    half = power_of_two(n - 1, form)
+    doubled = mad(small, half, half - 0.5) * 2.0
+    return select(magnitude(x) < 2.0 ** -(form.fraction + 2), x, doubled)
 
 
 def decay(x: Value) -> Value:
     """e**-|x|."""
-    bounded = select(magnitude(x) > 104.0, 104.0, magnitude(x))
-    n, r = reduce(-bounded)
-    return scale(polynomial(r, EXP), n)
+    form = format_of(x)
+    size = magnitude(x)
+    n, r = reduce(-select(size > -form.underflow, -form.underflow, size))
+    return scale(polynomial(r, EXP[form.name]), n)
 
 
 def sigmoid(x: Value) -> Value:
     """1 / (1 + e**-x), with full relative precision down to the subnormals."""
     small = decay(x)
     quotient = select(x < 0.0, small, 1.0) / (small + 1.0)
-    # Far below 0, d / (1 + d) = d - d (d / (1 + d)) spares the roundings of the sum and the division.
+    # Below -1, d / (1 + d) = d - d (d / (1 + d)) spares the roundings of the sum and the division.
     return select(x < -1.0, fma(-small, quotient, small), quotient)
 
 
 def tanh(x: Value) -> Value:
     """A polynomial about 0, elsewhere 1 - 2 / (e**(2|x|) + 1)."""
-    square = x * x
-    small = mad(polynomial(square, TANH), square * x, x)
-    size = magnitude(x)
-    bounded = select(size > 10.0, 10.0, size)
-    n, r = reduce(bounded * 2.0)
-    large = 1.0 - 2.0 / mad(polynomial(r, EXP), power_of_two(n), 1.0)
-    return select(size < TANH_SWITCH, small, copysign(large, x))
+    form = format_of(x)
+    square, size = x * x, magnitude(x)
+    small = mad(polynomial(square, TANH[form.name]), square * size, size)
+    one = TANH_ONE[form.name]
+    n, r = reduce(select(size > one, one, size) * 2.0)
+    large = 1.0 - 2.0 / mad(polynomial(r, EXP[form.name]), power_of_two(n, form), 1.0)
+    return copysign(select(size < TANH_SWITCH, small, large), x)

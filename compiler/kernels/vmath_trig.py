@@ -9,6 +9,7 @@ then a descent over neighbouring float32 coefficients); the comment beside each 
 from __future__ import annotations
 
 from basalt.compiler.kernels.lanes import Value, fma, mad, magnitude, polynomial, quotient, select
+from basalt.compiler.kernels.vmath_format import nearest
 
 __all__ = ["cos", "sin", "tan"]
 
@@ -20,9 +21,6 @@ BEYOND = (
     (2.0**102, (-5.434184107743751e-25, 3.8858987075186823e-41)),
 )
 HALF_PI = 1.5707963267948966
-# Adding 1.5 * 2**52 leaves a float64's nearest integer in its lowest bits.
-SHIFTER = 6755399441055744.0
-
 # A product near 2**50 has three bits of fraction, from which n is chosen: |r| may exceed pi/4 by an eighth.
 # sin(r) = r + r**3 q(r**2): 2**-26.6
 SIN = (-0.1666664183139801, 0.00833144411444664, -0.0001942814706126228)
@@ -44,9 +42,8 @@ def _reduce(x: Value) -> tuple[Value, Value]:
         high, low = select(beyond, parts[0], high), select(beyond, parts[1], low)
     product = wide * high
     rest = fma(wide, low, fma(wide, high, -product))
-    shifted = (product + rest) + SHIFTER
-    turns = (product - (shifted - SHIFTER)) + rest
-    return shifted.bits(), turns * HALF_PI
+    n, rounded = nearest(product + rest)
+    return n, ((product - rounded) + rest) * HALF_PI
 
 
 def _wave(x: Value, quarters: int) -> Value:

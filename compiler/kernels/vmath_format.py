@@ -1,0 +1,68 @@
+"""What the elementary functions need to know of float32 and float64, and powers of two in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from basalt.compiler.kernels.emit import F32
+from basalt.compiler.kernels.lanes import Value, element, mad
+
+__all__ = ["DOUBLE", "SINGLE", "Format", "format_of", "nearest", "power_of_two", "scale"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary interchange format of IEEE 754.
+
+    Adding ``shifter`` leaves a value's nearest integer in its lowest bits; ``ln2`` is log(2) in two parts, the first with
+    so few bits that its product with any exponent is exact; ``overflow`` and ``underflow`` bound the arguments of exp
+    from just outside.
+    """
+
+    name: str
+    fraction: int
+    bias: int
+    shifter: float
+    ln2: tuple[float, float]
+    overflow: float
+    underflow: float
+
+    @property
+    def one(self) -> int:
+        """The bits of 1."""
+        return self.bias << self.fraction
+
+    @property
+    def smallest_normal(self) -> float:
+        return 2.0 ** (1 - self.bias)
+
+
+# Both splits of log(2) are those of the Cephes library and of fdlibm.
+SINGLE = Format("f32", 23, 127, 1.5 * 2.0**23, (0.693359375, -2.12194440e-4), 89.0, -104.0)
+DOUBLE = Format("f64", 52, 1023, 1.5 * 2.0**52, (6.93147180369123816490e-01, 1.90821492927058770002e-10), 710.0, -746.0)
+
+
+def format_of(x: Value) -> Format:
+    """The format of a float's lanes."""
+    return SINGLE if element(x.raw.type) == F32 else DOUBLE
+
+
+def nearest(x: Value, factor: float = 1.0) -> tuple[Value, Value]:
+    """The integer nearest to x * factor: in the lowest bits of an integer, whose other bits are noise, and as a float."""
+    shifter = format_of(x).shifter
+    shifted = x + shifter if factor == 1.0 else mad(x, factor, shifter)
+    return shifted.bits(), shifted - shifter
+
+
+def power_of_two(n: Value, form: Format) -> Value:
+    """2**n where that is normal; n in the lowest bits of an integer."""
+    return ((n << form.fraction) + form.one).from_bits()
+
+
+def scale(x: Value, n: Value) -> Value:
+    """x * 2**n for n within twice the exponent range, rounded once, by two factors; n in the lowest bits of an integer."""
+    form = format_of(x)
+    half = (n << (form.fraction - 1)) & (-1 << form.fraction)
+    first = half + form.one
+    second = (n << form.fraction) - half + form.one
+    return x * first.from_bits() * second.from_bits()
