@@ -100,10 +100,13 @@ def _node_data(node: Node, names: Mapping[Value, str], keys: Mapping[int | None,
         operator = ops.get(node.op)
     except KeyError:
         raise UnsupportedError(f"{node!r} cannot be saved: {node.op!r} is no operator of the graph language") from None
+    inputs = [None if v is None else keys[v.constant] if v.is_constant else names[v] for v in node.inputs]
+    while inputs and inputs[-1] is None:
+        inputs.pop()
     stored = {option.name for option in operator.arguments + operator.options}
     return NodeData(
         op=node.op,
-        inputs=tuple(None if v is None else keys[v.constant] if v.is_constant else names[v] for v in node.inputs),
+        inputs=tuple(inputs),
         outputs=tuple(_spec(v, names) for v in node.outputs),
         attrs={name: _encode(value, node) for name, value in node.attrs.items() if name in stored},
         label=node.label,

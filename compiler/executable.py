@@ -207,8 +207,11 @@ class Executable:
 
     def _keep(self, program: Runnable) -> None:
         """Have a static graph's runs find the program without looking at shapes."""
-        if self._static and not self._destroyed:
+        if self._static:
             self._program = program
+            if self._destroyed:
+                # Another thread destroyed the graph in between.
+                self._program = None
 
     def _shapes_of(self, feeds: Any) -> dict[str, tuple[int, ...]]:
         if not isinstance(feeds, Mapping):

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-import threading
 from typing import Any
 
 import numpy as np
 import pytest
-from basalt.compiler import backend
 from basalt.compiler.executable import MAX_PROGRAMS
 from basalt.runtime.program import Program
 
 import basalt
-from basalt.errors import BasaltError, InvalidStateError, ValidationError
+from basalt.errors import InvalidStateError, ValidationError
 
 X = np.array([[-1, 2, -3], [4, -5, 6]], np.float32)
-WAIT = 60
 
 
 def doubling(shape: tuple[Any, ...] = (2, 3), **options: Any) -> basalt.MLGraph:
@@ -201,167 +195,3 @@ def test_a_destroyed_graph(shape: tuple[Any, ...]) -> None:
     ):
         with pytest.raises(InvalidStateError, match="<MLGraph destroyed"):
             call()
-
-
-class Slow:
-    """Makes every compilation seem long, and holds it until the test lets it go on."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.gate = threading.Event()
-        self.failure: Exception | None = None
-        self.finished: list[int] = []
-        original = backend._CompiledPlan.finish
-
-        def finish(plan: Any, progress: Any) -> Any:
-            assert self.gate.wait(WAIT)
-            if self.failure is not None:
-                raise self.failure
-            self.finished.append(1)
-            return original(plan, progress)
-
-        monkeypatch.setattr(backend._CompiledPlan, "finish", finish)
-        monkeypatch.setattr(backend, "SECONDS_PER_KERNEL", 100.0)
-        monkeypatch.setattr(backend, "SECONDS_OF_EXECUTOR", 100.0)
-        monkeypatch.setattr("basalt.compiler.codegen.compile.missing", lambda codes: 1)
-
-
-@pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
-    monkeypatch.delenv("BASALT_EAGER", raising=False)
-    return Slow(monkeypatch)
-
-
-@pytest.mark.parametrize("shape", [(2, 3), ("n", 3)])
-def test_first_runs_go_through_numpy(slow: Slow, shape: tuple[Any, ...]) -> None:
-    graph = doubling(shape)
-    for _ in range(3):
-        assert graph.run({"x": X})["y"].tolist() == expected(X)
-    assert not slow.finished
-    slow.gate.set()
-    program = graph.compile({"x": (2, 3)})
-    assert isinstance(program, Program) and len(slow.finished) == 1
-    assert graph.run({"x": X})["y"].tolist() == expected(X)
-
-
-def test_a_run_through_numpy_writes_to_out(slow: Slow) -> None:
-    out = np.empty((2, 3), np.float32)
-    assert doubling().run({"x": X}, {"y": out})["y"] is out
-    assert out.tolist() == expected(X)
-    slow.gate.set()
-
-
-def test_a_program_that_is_ready_ends_the_run_through_numpy(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = doubling()
-    add, relu = (type(basalt.ops.get(name)) for name in ("add", "relu"))
-    original = add.evaluate
-
-    def evaluate(self: Any, x: Any, a: Any, out: Any) -> Any:
-        slow.gate.set()
-        assert isinstance(graph.compile(), Program)
-        return original(self, x, a, out)
-
-    monkeypatch.setattr(add, "evaluate", evaluate)
-    monkeypatch.setattr(relu, "evaluate", lambda *arguments: pytest.fail("the run went on through NumPy"))
-    assert graph.run({"x": X})["y"].tolist() == expected(X)
-
-
-def test_many_threads_run_at_once_while_one_compilation_goes_on(slow: Slow) -> None:
-    graph = doubling(("n", 3))
-    results: list[Any] = []
-
-    def work() -> None:
-        for n in (1, 2):
-            x = np.full((n, 3), n, np.float32)
-            results.append(graph.run({"x": x})["y"].tolist() == expected(x))
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT)
-    assert results == [True] * 16
-    slow.gate.set()
-    for n in (1, 2):
-        graph.compile({"x": (n, 3)})
-    assert len(slow.finished) == 2
-
-
-def test_an_error_in_the_background_is_raised_by_the_next_run(slow: Slow) -> None:
-    graph = doubling()
-    slow.failure = BasaltError("no code for this")
-    assert graph.run({"x": X})["y"].tolist() == expected(X)
-    pending = graph._programs._pending[((2, 3),)]
-    slow.gate.set()
-    assert pending.done.wait(WAIT)
-    with pytest.raises(BasaltError, match="no code for this"):
-        graph.run({"x": X})
-    slow.failure = None
-    assert graph.compile() is not None
-    assert graph.run({"x": X})["y"].tolist() == expected(X)
-
-
-@pytest.mark.parametrize(
-    ("variable", "option", "eager"),
-    [
-        ("0", None, False),
-        ("1", None, True),
-        ("", None, True),
-        ("off", None, False),
-        ("0", True, True),
-        ("1", False, False),
-    ],
-)
-def test_who_decides_about_first_runs(
-    slow: Slow, monkeypatch: pytest.MonkeyPatch, variable: str, option: bool | None, eager: bool
-) -> None:
-    monkeypatch.setenv("BASALT_EAGER", variable)
-    graph = doubling(eager_first_run=option)
-    if not eager:
-        slow.gate.set()
-    graph.run({"x": X})
-    assert len(slow.finished) == (0 if eager else 1)
-    slow.gate.set()
-
-
-def test_an_interrupted_compilation_leaves_everything_usable(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = doubling(eager_first_run=False)
-    slow.gate.set()
-    slow.failure = KeyboardInterrupt()  # type: ignore[assignment]
-    with pytest.raises(KeyboardInterrupt):
-        graph.run({"x": X})
-    slow.failure = None
-    assert graph.run({"x": X})["y"].tolist() == expected(X)
-
-
-def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    import os
-
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, **environment},
-    )
-
-
-def test_the_interpreter_exits_while_the_background_compiles(tmp_path: Any) -> None:
-    code = """
-        import numpy as np, time
-        import basalt
-        from basalt.compiler import backend
-        backend.SECONDS_PER_KERNEL = 100.0
-        builder = basalt.MLGraphBuilder(basalt.MLContext())
-        x = builder.input("x", "float32", (64,))
-        outputs = {}
-        for i in range(40):
-            y = x
-            for k in range(i + 1):
-                y = builder.mul(builder.add(y, x), builder.constant("float32", i + k + 2.5))
-            outputs[f"y{i}"] = y
-        graph = builder.build(outputs)
-        results = graph.run({"x": np.ones(64, np.float32)})
-        print(len(results), graph._program is None, flush=True)
-    """
-    done = python(code, BASALT_CACHE_DIR=str(tmp_path), BASALT_EAGER="1")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "40 True\n", "")
