@@ -101,18 +101,13 @@ def _is_one_element_window(m: Match) -> bool:
     return attrs["window_dimensions"] == (1, 1) and attrs["strides"] == (1, 1) and not any(attrs["padding"])
 
 
-@rewrite(op("max_pool2d", "x", name="pool"), only_if(_keeps_type), only_if(_is_one_element_window))
+@rewrite(op("max_pool2d", "x", name="pool"), only_if(_is_one_element_window))
 def max_pool_of_one(m: Match, e: Emitter) -> Value:
     """The largest element of a window of one."""
     return m["x"]
 
 
-@rewrite(
-    op("average_pool2d", "x", name="pool"),
-    only_if(_keeps_type),
-    only_if(_is_one_element_window),
-    exact=False,
-)
+@rewrite(op("average_pool2d", "x", name="pool"), only_if(_is_one_element_window), exact=False)
 def average_pool_of_one(m: Match, e: Emitter) -> Value:
     """The mean of a window of one; not exact, for a sum that starts from 0 has no negative zero."""
     return m["x"]

@@ -38,6 +38,7 @@ NO_OPS = [
         lambda m: m.resample2d(x32(m, 1, 1, 2, 2), mode="linear"),
         "linear interpolation of an infinity with itself is NaN",
     ),
+    Refusal("resample_to_same_size", lambda m: m.resample2d(x32(m, 1, 1, 2, 2), scales=(2.0, 1.0))),
     Example("transpose_of_unit_axes", lambda m: m.transpose(x32(m, 2, 3), permutation=(0, 1))),
     Example("transpose_of_unit_axes", lambda m: m.transpose(x32(m, 2, 1, 3), permutation=(1, 0, 2))),
     Refusal("transpose_of_unit_axes", lambda m: m.transpose(x32(m, 2, 3))),
@@ -117,6 +118,10 @@ MOVEMENT = [
     Example(
         "transpose_into_gemm_b",
         lambda m: m.gemm(x32(m, 2, 3), m.transpose(x32(m, 3, 4, name="z")), c=number(m, 1), b_transpose=True),
+    ),
+    Refusal(
+        "transpose_into_gemm_a",
+        lambda m: m.gemm(m.transpose(x32(m, 2, 3), permutation=(0, 1)), x32(m, 3, 4, name="z")),
     ),
     Refusal(
         "transpose_into_gemm_b", lambda m: m.gemm(x32(m, 2, 3), m.transpose(x32(m, 3, 4, name="z"), permutation=(0, 1)))
@@ -265,9 +270,12 @@ VALUES = [
     Example("and_true", lambda m: m.logical_and(number(m, 7, "uint8"), m.is_nan(x32(m, 2)))),
     Refusal("and_true", lambda m: m.logical_and(number(m, 7, "uint8"), u8(m, 2)), _NO_TRUTH_VALUE),
     Refusal("and_true", lambda m: m.logical_and(number(m, 7, "uint8", (2,)), u8(m)), _BROADCAST),
+    Refusal("and_true", lambda m: m.logical_and(number(m, 7, "uint8", (2,)), m.is_nan(x32(m))), _BROADCAST),
     Example("or_false", lambda m: m.logical_or(m.is_nan(x32(m, 2)), number(m, 0, "uint8"))),
     Refusal("or_false", lambda m: m.logical_or(u8(m, 2), number(m, 0, "uint8")), _NO_TRUTH_VALUE),
     Refusal("or_false", lambda m: m.logical_or(u8(m), number(m, 0, "uint8", (2,))), _BROADCAST),
+    Refusal("or_false", lambda m: m.logical_or(m.is_nan(x32(m)), number(m, 0, "uint8", (2,))), _BROADCAST),
+    Refusal("not_equal_zero", lambda m: m.not_equal(m.is_nan(x32(m)), number(m, 0, "uint8", (2,))), _BROADCAST),
     Example("where_constant", lambda m: m.where(number(m, 3, "uint8"), x32(m, 2, 3), x32(m, 3, name="z"))),
     Example("where_constant", lambda m: m.where(number(m, 0, "uint8"), x32(m, 2, 3), x32(m, 3, name="z"))),
     Example("where_alike", lambda m: m.where(u8(m, 2, 1), x := x32(m, 3), x)),
