@@ -37,7 +37,7 @@ class Format:
     load: Callable[..., Any]
 
 
-def load(source: Any, *, threads: int | None = None, eager_first_run: bool | None = None) -> Any:
+def load(source: Any, *, threads: int | None = None, eager_first_run: bool | None = None) -> Model:
     """The model in a file.
 
     Args:
@@ -46,7 +46,7 @@ def load(source: Any, *, threads: int | None = None, eager_first_run: bool | Non
         eager_first_run: whether first runs go through NumPy while code is compiled; None leaves it to BASALT_EAGER.
 
     Returns:
-        A Model; for a file of another kind what that kind holds (a program, for one).
+        A Model. A file that holds no graph gives what it holds instead: a program, which has the same ``run``.
 
     Raises:
         ModelFormatError: for bytes that are truncated, damaged, or no model; names the place or the node.

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, overload
 
 import numpy as np
 
@@ -195,6 +195,10 @@ class BaseContext:
         self.adopt(tensor)
         return tensor
 
+    @overload
+    def read_tensor(self, tensor: MLTensor, out: None = None) -> np.ndarray: ...
+    @overload
+    def read_tensor(self, tensor: MLTensor, out: Any) -> None: ...
     def read_tensor(self, tensor: MLTensor, out: Any = None) -> np.ndarray | None:
         """A copy of a tensor's elements, or None after copying them to ``out``.
 
