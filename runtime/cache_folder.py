@@ -58,7 +58,6 @@ class CacheFolder:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._warned: set[str] = set()
-        self._trusted = False
 
     def read(self, name: str) -> bytes | None:
         """The content of a file, or None if it cannot be had."""
@@ -133,8 +132,8 @@ class CacheFolder:
 
     def _is_trusted(self) -> bool:
         """Whether only this user can have written the files: they are machine code, which we are going to run."""
-        if self._trusted or self.path is None:
-            return self._trusted
+        if self.path is None:
+            return False
         try:
             state = os.stat(self.path)
         except OSError:
@@ -147,7 +146,6 @@ class CacheFolder:
         if os.name == "posix" and state.st_mode & stat.S_IWOTH:
             self._warn("mode", f"compiled kernels in {self.path} are not used: everybody may write to that folder")
             return False
-        self._trusted = True
         return True
 
     def _warn(self, kind: str, message: str) -> None:

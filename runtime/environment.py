@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import sys
+import threading
 
 import numpy as np
 
@@ -16,12 +16,23 @@ __all__ = ["ALIGNED", "C_CONTIGUOUS", "WRITEABLE", "environment", "set_parallel_
 C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x001, 0x100, 0x400  # NumPy's flags
 
 
-@functools.cache
+_lock = threading.Lock()
+_found: tuple[np.ndarray, bool] | None = None
+
+
 def environment() -> tuple[np.ndarray, bool]:
     """The block (int64, ``Env.WORDS`` of them), and whether the executor can read arrays and tuples by itself.
 
     On a Python or NumPy whose objects are laid out otherwise it cannot; then Python reads the addresses for it.
     """
+    global _found
+    with _lock:  # two blocks would be two truths about the threads
+        if _found is None:
+            _found = _block(), _objects_are_as_expected()
+        return _found
+
+
+def _block() -> np.ndarray:
     block = aligned_words(Env.WORDS)
     block[Env.YIELD] = _yield_address()
     block[Env.SAVE_THREAD] = _address(ctypes.pythonapi.PyEval_SaveThread)
@@ -31,7 +42,7 @@ def environment() -> tuple[np.ndarray, bool]:
     block[Env.OBJECT_HEAD] = object.__basicsize__
     block[Env.TRUE] = id(True)
     block[Env.LONG_FROM] = _address(ctypes.pythonapi.PyLong_FromLongLong)
-    return block, _objects_are_as_expected()
+    return block
 
 
 def set_parallel_for(address: int) -> None:

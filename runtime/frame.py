@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import layout
+from .code import LoadedCode
 from .dtypes import numpy_dtype
 from .environment import ALIGNED, C_CONTIGUOUS, WRITEABLE, environment
-from .executor import Executor
 from .layout import WORD, Patch, Region, Tensor
 from .memory import aligned_empty, aligned_words, usable_constant
 from .schedule import Schedule
@@ -22,14 +22,14 @@ __all__ = ["Frame", "FramePlan"]
 class FramePlan:
     """What the frames of a program have in common: table contents, expected tensors, places to patch."""
 
-    def __init__(self, spec: ProgramSpec, kernels: Sequence[int]) -> None:
-        """``kernels`` are the addresses of the code of ``spec.kernels``."""
+    def __init__(self, spec: ProgramSpec, code: LoadedCode) -> None:
+        self.code = code
         self.rows = spec.rows
         self.arena_bytes = spec.arena_bytes
         self.constants = tuple(usable_constant(constant) for constant in spec.constants)
         self.input_count = len(spec.inputs)
         self.tensor_count = len(spec.inputs) + len(spec.outputs)
-        self.kernels = np.array([kernels[row.kernel] for row in spec.rows], np.int64)
+        self.kernels = np.array([code.kernels[row.kernel].address for row in spec.rows], np.int64)
         self.table_starts = np.cumsum([0, *(len(row.slots) for row in spec.rows)])[:-1]
         self._describe_tensors(spec)
         self._fill_tables(spec)
@@ -75,7 +75,7 @@ class Frame:
     ``call(inputs, outputs, given)`` is the executor's entry for this frame, ``team`` how many threads it runs on.
     """
 
-    def __init__(self, plan: FramePlan, executor: Executor) -> None:
+    def __init__(self, plan: FramePlan) -> None:
         self.plan = plan
         self.epoch = -1
         self.arena = aligned_empty(plan.arena_bytes)
@@ -91,7 +91,7 @@ class Frame:
         self._words = aligned_words(layout.Frame.WORDS)
         self._fill_words(plan)
         self.address = self._words.ctypes.data
-        self.call = executor.entry(self._words)
+        self.call = plan.code.executor.entry(self._words)
         self.team = 1
 
     def _fill_words(self, plan: FramePlan) -> None:

@@ -45,7 +45,7 @@ class Program:
         self.spec = spec
         self.code = kernels
         self.threads = threads
-        self._plan = FramePlan(spec, [kernel.address for kernel in kernels.kernels])
+        self._plan = FramePlan(spec, kernels)
         self._reads_arrays = environment()[1]
         self._schedules: dict[int, Schedule] = {}
         self._idle: list[Frame] = []
@@ -89,7 +89,7 @@ class Program:
         try:
             frame = self._idle.pop()
         except IndexError:
-            frame = Frame(self._plan, self.code.executor)
+            frame = Frame(self._plan)
         if frame.epoch != THREADS.epoch:
             self._adapt(frame)
         yield frame
@@ -109,7 +109,7 @@ class Program:
         try:
             frame = self._idle.pop()
         except IndexError:
-            frame = Frame(self._plan, self.code.executor)
+            frame = Frame(self._plan)
         if frame.epoch != THREADS.epoch:
             self._adapt(frame)
         if frame.call is None or (THREADS.guard is not None and frame.team > 1):

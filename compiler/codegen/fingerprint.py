@@ -30,6 +30,7 @@ _HERE = Path(__file__).parent
 _KERNELS = _HERE.parent / "kernels"
 
 
+@functools.lru_cache(maxsize=4096)
 def kernel_key(code: KernelCode) -> KernelKey:
     """The key of a kernel's machine code on this machine."""
     source = hashlib.sha256(code.source.encode()).hexdigest()

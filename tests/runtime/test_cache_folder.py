@@ -97,13 +97,21 @@ def test_a_folder_of_another_user_is_refused_once(tmp_path: Path, monkeypatch: p
     assert len(messages) == 1 and "belongs to another user" in messages[0]
 
 
-@posix
-def test_a_file_of_another_user_is_not_read(folder: CacheFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_not_read(folder: CacheFolder) -> None:
     folder.write(NAME, b"planted")
-    assert folder.read(NAME) == b"planted"
-    other = os.geteuid() + 1
-    monkeypatch.setattr(os, "geteuid", lambda: other)
+    (entry,) = folder.entries()
+    os.chown(entry.path, 12345, -1)
     assert folder.read(NAME) is None
+
+
+@posix
+def test_a_folder_that_changes_hands_is_noticed(folder: CacheFolder) -> None:
+    folder.write(NAME, b"x")
+    assert folder.read(NAME) == b"x" and folder.path is not None
+    folder.path.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="everybody"):
+        assert folder.read(NAME) is None
 
 
 def test_what_is_no_plain_file_is_not_read(folder: CacheFolder) -> None:
