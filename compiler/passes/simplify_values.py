@@ -140,7 +140,7 @@ def cast_of_cast(m: Match, e: Emitter) -> Value:
 @rewrite(op("logical_not", op("logical_not", "x")), truth_value("x"))
 def not_of_not(m: Match, e: Emitter) -> Value:
     """Two negations are none for 0 and 1."""
-    return m["x"]
+    return e.cast(m["x"], m.output.dtype)
 
 
 @rewrite(

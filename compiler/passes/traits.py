@@ -17,6 +17,7 @@ _UNSIGNED_OF_UNSIGNED = (
     *("add", "mul", "div", "min", "max", "sqrt"),
     *("reduce_sum", "reduce_mean", "reduce_max", "reshape"),
 )
+_MOVING = ("cast", "reshape", "transpose", "expand", "slice", "tile", "reverse", "split", "identity")
 _MAX_DEPTH = 4
 
 
@@ -27,7 +28,7 @@ def floats(name: str) -> Guard:
 
 def integers(name: str) -> Guard:
     """The guard that a bound operand is of an integer type."""
-    return f"{name} holds floats", lambda m: not is_float(m[name].dtype)
+    return f"{name} holds floats", lambda m: not m[name].dtype.startswith(("float", "bfloat", "complex"))
 
 
 def same_type(name: str) -> Guard:
@@ -48,12 +49,16 @@ def is_negative_zero(x: float | int) -> bool:
     return x == 0 and math.copysign(1, x) < 0
 
 
-def is_truth_value(graph: Surroundings, value: Value) -> bool:
-    """Whether every element is 0 or 1."""
+def is_truth_value(graph: Surroundings, value: Value, depth: int = _MAX_DEPTH) -> bool:
+    """Whether every element is known to be 0 or 1."""
+    if value.dtype == "bool":
+        return True
     producer = graph.producer(value)
-    if producer is not None:
-        return producer.op in TRUTH_VALUED
-    return graph.context.number(value) in (0, 1)
+    if producer is None:
+        return graph.context.number(value) in (0, 1)
+    if producer.op in _MOVING and depth:
+        return is_truth_value(graph, producer.present[0], depth - 1)
+    return producer.op in TRUTH_VALUED
 
 
 def is_unsigned(graph: Surroundings, value: Value, depth: int = _MAX_DEPTH) -> bool:

@@ -7,6 +7,7 @@ infinite, NaN or huge, so that later nodes still have something to compute.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -37,6 +38,10 @@ class Sample:
     @property
     def ops(self) -> set[str]:
         return {node.op for node in self.graph.nodes}
+
+
+class NoOperandError(Exception):
+    """A recipe needs a data type that the graph does not use."""
 
 
 class Pool:
@@ -95,7 +100,10 @@ class Pool:
 
     def dtype(self, kinds: Sequence[str] | frozenset[str]) -> str:
         """One of the allowed data types that the graph uses."""
-        return self.random.choice([d for d in self.floats + self.ints if d in kinds])
+        found = [d for d in self.floats + self.ints if d in kinds]
+        if not found:
+            raise NoOperandError
+        return self.random.choice(found)
 
     def any(self, dtypes: frozenset[str] | Sequence[str], ranks: tuple[int, int] = (0, 4)) -> Value:
         """A value of one of some data types, the later ones more often; a new one if there is none."""
@@ -186,7 +194,8 @@ def random_graph(
     for _ in range(6 * wanted):
         if len(pool.maker.nodes) >= wanted:
             break
-        RECIPES[pool.random.choice(names)](pool)
+        with suppress(NoOperandError):
+            RECIPES[pool.random.choice(names)](pool)
     return _finished(pool)
 
 

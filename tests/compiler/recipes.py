@@ -15,7 +15,7 @@ from basalt.ops.types import widened
 
 from .graphs import Pool, Recipe
 
-FLOATS = frozenset({"float64", "float32", "float16"})
+FLOATS = frozenset({"float64", "float32", "float16", "bfloat16"})
 INDICES = ("int32", "int64")
 
 UNARY = (
@@ -36,7 +36,17 @@ POOLS = ("average_pool2d", "l2_pool2d", "max_pool2d")
 DISCONTINUOUS = frozenset(
     {
         *("ceil", "floor", "round_even", "sign", "arg_min", "arg_max", "cast", "quantize_linear", "is_nan"),
-        *("equal", "not_equal", "greater", "greater_or_equal", "lesser", "lesser_or_equal", "is_infinite", "pow", "tan"),
+        *(
+            "equal",
+            "not_equal",
+            "greater",
+            "greater_or_equal",
+            "lesser",
+            "lesser_or_equal",
+            "is_infinite",
+            "pow",
+            "tan",
+        ),
     }
 )
 """Recipes whose results may jump where operands differ by rounding."""
@@ -196,7 +206,9 @@ def slice(p: Pool) -> Any:
         return p.make("slice", x, (0,) * x.type.rank, x.shape)
     starts = [p.random.choice((0, 0, d - 1, d // 2)) for d in x.shape]
     sizes = [p.random.choice((d - s, 1)) for d, s in zip(x.shape, starts)]
-    return p.make("slice", x, starts, sizes, strides=p.random.choice((None, [p.random.choice((1, 2)) for _ in x.shape])))
+    return p.make(
+        "slice", x, starts, sizes, strides=p.random.choice((None, [p.random.choice((1, 2)) for _ in x.shape]))
+    )
 
 
 @recipe
@@ -401,7 +413,10 @@ def matmul(p: Pool) -> Any:
 @recipe
 def resample2d(p: Pool) -> Any:
     x = p.any(FLOATS, (4, 4))
-    mode, scales = p.random.choice(("nearest-neighbor", "linear")), p.random.choice(((1.0, 1.0), (2.0, 1.0), (2.0, 1.5)))
+    mode, scales = (
+        p.random.choice(("nearest-neighbor", "linear")),
+        p.random.choice(((1.0, 1.0), (2.0, 1.0), (2.0, 1.5))),
+    )
     return p.make("resample2d", x, mode=mode, scales=scales, axes=p.random.choice(((1, 2), (2, 3))))
 
 
@@ -414,7 +429,7 @@ def dequantize_linear(p: Pool) -> Any:
 
 @recipe
 def quantize_linear(p: Pool) -> Any:
-    x = p.any(FLOATS - {"float64"}, (1, 3))
+    x = p.any(("float32", "float16"), (1, 3))
     scale = p.known(np.full((1,) * x.type.rank, 0.25), x.dtype)
     zero = p.known(np.full((1,) * x.type.rank, 3), p.random.choice(("uint8", "int8")))
     return p.make("quantize_linear", x, scale, zero)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from basalt.compiler.ir import Graph, Value
 from basalt.compiler.passes.context import Context
 from basalt.compiler.passes.rewriting import Rewrite, apply_rewrites, index
@@ -82,7 +83,9 @@ def special_feeds(graph: Graph, seed: int = 0) -> dict[str, np.ndarray]:
     feeds = {}
     for v in graph.inputs:
         shape, kind = v.shape, numpy_dtype(v.dtype)
-        if is_float(v.dtype):
+        if v.dtype == "bool":
+            feeds[v.name] = numbers.random(shape) < 0.5
+        elif is_float(v.dtype):
             drawn = numbers.normal(size=shape)
             with np.errstate(over="ignore"):
                 feeds[v.name] = np.where(numbers.random(shape) < 0.5, numbers.choice(SPECIAL, shape), drawn).astype(

@@ -253,6 +253,7 @@ VALUES = [
     Refusal("cast_of_cast", lambda m: m.cast(m.cast(i32(m, 2), "float64"), "int8"), _CASTS_OTHERWISE),
     Refusal("cast_of_cast", lambda m: m.cast(m.cast(i32(m, 2), "float64"), "float16"), _CASTS_OTHERWISE),
     Example("not_of_not", lambda m: m.logical_not(m.logical_not(m.is_nan(x32(m, 2))))),
+    Example("not_of_not", lambda m: m.logical_not(m.logical_not(m.input("x", "bool", (2,))))),
     Refusal("not_of_not", lambda m: m.logical_not(m.logical_not(u8(m, 2))), _NO_TRUTH_VALUE),
     Example("not_of_comparison", lambda m: m.logical_not(m.equal(x32(m, 2), x32(m, 2, name="z")))),
     Example("not_of_comparison", lambda m: m.logical_not(m.lesser(i32(m, 2), i32(m, 2, name="z")))),
@@ -271,6 +272,9 @@ VALUES = [
     Refusal("and_true", lambda m: m.logical_and(number(m, 7, "uint8"), u8(m, 2)), _NO_TRUTH_VALUE),
     Refusal("and_true", lambda m: m.logical_and(number(m, 7, "uint8", (2,)), u8(m)), _BROADCAST),
     Refusal("and_true", lambda m: m.logical_and(number(m, 7, "uint8", (2,)), m.is_nan(x32(m))), _BROADCAST),
+    Example(
+        "and_true", lambda m: m.logical_and(m.transpose(m.cast(m.is_nan(x32(m, 2, 3)), "uint8")), number(m, 1, "uint8"))
+    ),
     Example("or_false", lambda m: m.logical_or(m.is_nan(x32(m, 2)), number(m, 0, "uint8"))),
     Refusal("or_false", lambda m: m.logical_or(u8(m, 2), number(m, 0, "uint8")), _NO_TRUTH_VALUE),
     Refusal("or_false", lambda m: m.logical_or(u8(m), number(m, 0, "uint8", (2,))), _BROADCAST),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import Graph
 from basalt.compiler.passes import simplify
@@ -11,8 +14,6 @@ from basalt.compiler.passes.context import Context, Debug
 from basalt.compiler.passes.rewriting import apply_rewrites, index
 from basalt.compiler.pipeline import PASSES, Pass, lowered_graph, run_pipeline
 from basalt.compiler.verify import verify
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ..graphs import Sample, assert_identical, assert_near, random_graph
 from ..recipes import DISCONTINUOUS, RECIPES
@@ -69,11 +70,19 @@ def test_pipeline_rounds_little_in_float32(seed: int) -> None:
     assert_near(before, interpret(result.graph, sample.constants, sample.feeds), 2e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize(
+    ("floats", "ints"),
+    [
+        (("float32", "float16"), ("int32", "uint8", "int64", "int8", "uint32", "uint64")),
+        (("bfloat16", "float64"), ("int16", "uint16", "uint8", "int32")),
+    ],
+    ids=["standard", "extended"],
+)
+@settings(max_examples=50, deadline=None)
 @given(seed=seeds)
-def test_pipeline_takes_all_types_and_operators(seed: int) -> None:
+def test_pipeline_takes_all_types_and_operators(floats: tuple[str, ...], ints: tuple[str, ...], seed: int) -> None:
     """Types, shapes and names of outputs stay, whatever the values are."""
-    sample = random_graph(seed, special=0.1)
+    sample = random_graph(seed, special=0.1, floats=floats, ints=ints)
     result = run_pipeline(sample.graph, sample.constants, debug=Debug(verify=True))
     before = {name: v.type for name, v in sample.graph.outputs}
     assert {name: v.type for name, v in result.graph.outputs} == before
