@@ -10,6 +10,11 @@ __all__ = ["main"]
 
 def main() -> NoReturn:
     """Run ``bslc`` with the process's arguments and exit with its status (docs/cli.md lists them)."""
-    from basalt.cli.app import run
+    try:
+        from basalt.cli.app import run
 
-    sys.exit(run(sys.argv[1:]))
+        status = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        # While modules are still being imported, nobody else handles it.
+        status = 130
+    sys.exit(status)

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import click
 
+from basalt.cli.arguments import help_if_alone
+from basalt.cli.cache import cache
+from basalt.cli.compile import compile_command
 from basalt.cli.ops import ops
 from basalt.cli.run import run_command
+from basalt.cli.show import show
 from basalt.errors import BasaltError
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -28,18 +33,17 @@ def cli(context: click.Context) -> None:
 
     A MODEL is a .bsl or an .onnx file.
     """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help(), err=True)
-        context.exit(USAGE)
+    help_if_alone(context)
 
 
-for command in (run_command, ops):
+for command in (run_command, compile_command, show, cache, ops):
     cli.add_command(command)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line (without the program's name) and return the exit status."""
     _accept_any_character()
+    warnings.showwarning = _warn  # type: ignore[assignment]
     try:
         status = cli.main(list(arguments), prog_name="bslc", standalone_mode=False)
         sys.stdout.flush()
@@ -82,11 +86,17 @@ def _status_of(error: BaseException) -> int:
         case MemoryError():
             _complain(f"error: out of memory{f': {error}' if str(error) else ''}")
         case OSError():
-            _complain(f"error: {error.filename}: {error.strerror}" if error.filename else f"error: {error}")
+            place = f"{error.filename}: " if error.filename else ""
+            _complain(f"error: {place}{error.strerror or error}")
         case _:
             _complain(f"error: internal error: {type(error).__name__}: {error}")
             _complain("This is a bug in Basalt; BASALT_DEBUG=traceback shows where it happened.")
     return FAILED
+
+
+def _warn(message: Warning | str, *place: object) -> None:
+    """Show a warning as the line that it is: where in the code it arose is of no use to a user."""
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def _complain(message: str) -> None:

@@ -1,17 +1,35 @@
-"""The values that options take: ``name=file.npy`` and ``name=1x3x224x224``, and the model's path."""
+"""The values that options take: files, shapes, sizes and numbers of bytes, and the model's path."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-__all__ = ["MODEL", "NAMED_FILE", "NAMED_SHAPE", "by_name", "model_argument"]
+__all__ = [
+    "BYTES",
+    "MODEL",
+    "NAMED_FILE",
+    "NAMED_SHAPE",
+    "NAMED_SIZE",
+    "by_name",
+    "help_if_alone",
+    "model_argument",
+    "shape_options",
+]
 
 MODEL = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+
+_LARGEST_SIZE = 2**32 - 1
+_UNITS = {"": 1, "b": 1} | {
+    f"{letter}{suffix}": base**power
+    for power, letter in enumerate("kmgt", 1)
+    for suffix, base in (("", 1000), ("b", 1000), ("ib", 1024))
+}
+_Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 
 
 class NamedFile(click.ParamType):
@@ -40,31 +58,85 @@ class NamedShape(click.ParamType):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, tuple[int, ...]]:
         name, _, sizes = value.rpartition("=")
-        if not name or not re.fullmatch(r"\d+(x\d+)*|scalar", sizes):
+        if not name or not re.fullmatch(r"[0-9]+(x[0-9]+)*|scalar", sizes):
             self.fail(f"{value!r}: expected NAME=1x3x224x224, or NAME=scalar", param, ctx)
-        return name, () if sizes == "scalar" else tuple(int(size) for size in sizes.split("x"))
+        shape = () if sizes == "scalar" else tuple(int(size) for size in sizes.split("x"))
+        if any(size > _LARGEST_SIZE for size in shape):
+            self.fail(f"{value!r}: a size is more than {_LARGEST_SIZE}", param, ctx)
+        return name, shape
 
 
+class NamedSize(click.ParamType):
+    """``name=8``: a (name, size) pair."""
+
+    name = "NAME=SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        name, _, size = value.rpartition("=")
+        if not name or not re.fullmatch(r"[0-9]+", size):
+            self.fail(f"{value!r}: expected NAME=SIZE, such as batch=8", param, ctx)
+        if int(size) > _LARGEST_SIZE:
+            self.fail(f"{value!r}: the size is more than {_LARGEST_SIZE}", param, ctx)
+        return name, int(size)
+
+
+class ByteCount(click.ParamType):
+    """A number of bytes with an optional unit, of 1000 (``kB``, ``MB``, ``GB``, ``TB``) or 1024 (``KiB`` and so on)."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", value.strip().lower())
+        if found is None or found[2] not in _UNITS:
+            self.fail(f"{value!r}: expected a number of bytes such as 500MB, 2GB or 64MiB", param, ctx)
+        return int(float(found[1]) * _UNITS[found[2]])
+
+
+BYTES = ByteCount()
 NAMED_FILE = NamedFile()
 NAMED_SHAPE = NamedShape()
+NAMED_SIZE = NamedSize()
 model_argument = click.argument("model", type=MODEL)
 
 
-def by_name(option: str, pairs: Sequence[tuple[str | None, Any]], inputs: Sequence[str]) -> dict[str, Any]:
-    """The option's values by input name.
+def shape_options(command: _Decorated) -> _Decorated:
+    """Give a command the options that decide symbolic dimensions, its parameters ``shapes`` and ``dims``."""
+    shape = click.option(
+        "--shape", "shapes", type=NAMED_SHAPE, metavar=NamedShape.name, multiple=True, help="Shape of an input."
+    )
+    dim = click.option(
+        "--dim",
+        "dims",
+        type=NAMED_SIZE,
+        metavar=NamedSize.name,
+        multiple=True,
+        help="Size of a symbolic dimension; 1 if nothing tells it.",
+    )
+    return shape(dim(command))
 
-    A value without a name goes to the only input. Raises click.UsageError where a name is not one
-    of ``inputs``, is given twice, or is missing though there are several inputs.
+
+def help_if_alone(context: click.Context) -> None:
+    """Show the help of a group that was given no command, as an error."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(2)
+
+
+def by_name(option: str, pairs: Sequence[tuple[str | None, Any]], names: Sequence[str], what: str) -> dict[str, Any]:
+    """The option's values by name of an input or a dimension, ``what`` saying which.
+
+    A value without a name goes to the only one. Raises click.UsageError where a name is not one of ``names``, is given
+    twice, or is missing though there are several.
     """
-    known = ", ".join(inputs) or "none"
+    known = ", ".join(names) or "none"
     values: dict[str, Any] = {}
     for name, value in pairs:
-        if name is None and len(inputs) != 1:
-            raise click.UsageError(f"{option} needs a name here: the model's inputs are {known}")
-        key = inputs[0] if name is None else name
-        if key not in inputs:
-            raise click.UsageError(f"{option}: the model has no input {key!r}; its inputs are {known}")
+        if name is None and len(names) != 1:
+            raise click.UsageError(f"{option} needs a name here: the model's {what}s are {known}")
+        key = names[0] if name is None else name
+        if key not in names:
+            raise click.UsageError(f"{option}: the model has no {what} {key!r}; its {what}s are {known}")
         if key in values:
-            raise click.UsageError(f"{option}: input {key!r} is given twice")
+            raise click.UsageError(f"{option}: {what} {key!r} is given twice")
         values[key] = value
     return values

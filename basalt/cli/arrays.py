@@ -5,25 +5,20 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
+if TYPE_CHECKING:
+    from basalt.serialization import TensorSpec
+
 __all__ = ["check_target", "random_feeds", "read", "save", "summary"]
 
 FIRST_VALUES = 5
-
-
-class InputSpec(Protocol):
-    """What a model says of an input; a symbolic dimension is anything but an int."""
-
-    name: str
-    dtype: str
-    shape: Sequence[Any]
 
 
 def read(path: Path) -> np.ndarray:
@@ -37,18 +32,25 @@ def read(path: Path) -> np.ndarray:
     return array
 
 
-def random_feeds(specs: Sequence[InputSpec], sizes: Mapping[str, tuple[int, ...]], seed: int) -> dict[str, np.ndarray]:
-    """An array for each input: floats uniform in [0, 1), everything else 0 or 1; unknown sizes are 1."""
+def random_feeds(
+    specs: Iterable[TensorSpec], shapes: Mapping[str, tuple[int, ...]], seed: int
+) -> dict[str, np.ndarray]:
+    """An array of its shape for each input: floats uniform in [0, 1), everything else 0 or 1.
+
+    Raises click.ClickException for one that does not fit in memory.
+    """
     from basalt.ops import numpy_dtype
 
     rng = np.random.default_rng(seed)
     feeds = {}
     for spec in specs:
-        declared = tuple(size if isinstance(size, int) else 1 for size in spec.shape)
-        dtype = np.dtype(numpy_dtype(spec.dtype))
+        dtype, shape = np.dtype(numpy_dtype(spec.dtype)), shapes[spec.name]
         integral = dtype.kind in "iub" or "int" in dtype.name
-        shape = sizes.get(spec.name, declared)
-        feeds[spec.name] = (rng.integers(0, 2, shape) if integral else rng.random(shape)).astype(dtype)
+        try:
+            values = rng.integers(0, 2, shape, np.int8) if integral else rng.random(shape, np.float32)
+            feeds[spec.name] = values.astype(dtype)
+        except (MemoryError, ValueError) as error:
+            raise click.ClickException(f"input {spec.name!r}: no memory for an array of {shape}: {error}") from error
     return feeds
 
 

@@ -1,26 +1,118 @@
-"""The few calls of Basalt's interface that the commands share."""
+"""What the commands share of Basalt's interface: loading, sizes of symbolic dimensions, planning."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+import click
 
 import basalt
+from basalt.cli.arguments import by_name
 
-__all__ = ["compile_for", "load", "set_threads"]
+if TYPE_CHECKING:
+    from basalt.compiler.backend import Runnable
+    from basalt.compiler.executable import Executable
+    from basalt.runtime.spec import ProgramSpec
+
+__all__ = ["Sizes", "compile_for", "load", "plan", "resolve", "set_threads", "shape_text"]
 
 
-def load(path: Path) -> Any:
-    """The model in a .bsl or .onnx file."""
-    return basalt.load(path)
+@dataclass(frozen=True)
+class Sizes:
+    """What a model is compiled for: a shape for each input, a size for each symbolic dimension.
+
+    ``assumed`` names the dimensions that nobody gave, whose size is 1.
+    """
+
+    shapes: dict[str, tuple[int, ...]]
+    dims: dict[str, int]
+    assumed: tuple[str, ...]
+
+    def note(self) -> None:
+        """Say on stderr which sizes were assumed."""
+        if self.assumed:
+            sizes = ", ".join(f"{name} = 1" for name in self.assumed)
+            print(f"note: {sizes} (--dim or --shape says otherwise)", file=sys.stderr)
 
 
-def compile_for(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> Any:
-    """A program for these input shapes."""
-    return model.compile(dict(shapes))
+def load(path: Path) -> Executable:
+    """The model in a file.
+
+    Raises click.ClickException for a file of something else that Basalt can load.
+    """
+    loaded = basalt.load(path)
+    if not isinstance(loaded, basalt.Executable):
+        raise click.ClickException(f"{path}: holds a {type(loaded).__name__}, expected a model")
+    return loaded
+
+
+def resolve(
+    model: Executable,
+    shapes: Sequence[tuple[str, tuple[int, ...]]],
+    dims: Sequence[tuple[str, int]],
+    arrays: Mapping[str, tuple[int, ...]] | None = None,
+) -> Sizes:
+    """The sizes that ``--shape``, ``--dim`` and the shapes of given arrays determine; 1 for what they leave open.
+
+    Raises click.UsageError for names that the model does not have, ValidationError for sizes that it does not allow.
+    """
+    from basalt.compiler.shape_binding import bind_sizes
+    from basalt.ops import bind_shape
+
+    graph = model.graph
+    stated = by_name("--shape", shapes, [v.name for v in graph.inputs], "input")
+    fixed = by_name("--dim", dims, sorted(graph.symbols()), "symbolic dimension")
+    known = {**stated, **(arrays or {})}
+    inputs = [replace(v, type=replace(v.type, shape=bind_shape(v.type.shape, fixed))) for v in graph.inputs]
+    bound = bind_sizes([v for v in inputs if v.name in known], known)
+    assumed = tuple(sorted(graph.symbols() - fixed.keys() - bound.keys()))
+    sizes = {**dict.fromkeys(assumed, 1), **bound, **fixed}
+    concrete = {v.name: cast("tuple[int, ...]", bind_shape(v.shape, sizes)) for v in graph.inputs}
+    for name, shape in concrete.items():
+        if min(shape, default=0) < 0:
+            given = ", ".join(f"{dim} = {size}" for dim, size in sizes.items())
+            raise click.UsageError(f"input {name!r} would have shape {shape_text(shape)} with {given}; give --dim")
+    return Sizes(concrete, dict(sorted(sizes.items())), assumed)
+
+
+def plan(model: Executable, sizes: Sizes) -> ProgramSpec:
+    """The program for known sizes, its kernels written but not compiled."""
+    from basalt.compiler.backend import program_spec
+    from basalt.compiler.passes.specialise import specialise
+
+    return program_spec(specialise(model.graph, sizes.dims), model.constants)
+
+
+def compile_for(
+    model: Executable, shapes: Mapping[str, tuple[int, ...]], show: Callable[[int, int, float], None]
+) -> tuple[Runnable, int]:
+    """The program for these shapes, and how many kernels had to be compiled, of each of which ``show`` is told."""
+    from basalt.compiler.progress import set_hook
+
+    compiled = 0
+
+    def hook(done: int, total: int, seconds: float) -> None:
+        nonlocal compiled
+        compiled += 1
+        show(done, total, seconds)
+
+    previous = set_hook(hook)
+    try:
+        program = model.compile(shapes)
+        return program, compiled
+    finally:
+        set_hook(previous)
 
 
 def set_threads(count: int) -> None:
     """Run on ``count`` threads from now on."""
     basalt.set_num_threads(count)
+
+
+def shape_text(shape: Sequence[Any]) -> str:
+    """A shape for people, as ``--shape`` takes it."""
+    return "x".join(map(str, shape)) or "scalar"

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
-__all__ = ["json_option", "print_json", "print_table", "progress", "size_text"]
+__all__ = ["compiling", "json_option", "note", "print_json", "print_table", "seconds_text", "size_text"]
+
+Progress: TypeAlias = Callable[[int, int, float], None]
+"""Takes the kernels that are ready, the kernels of the program, the seconds that the last one took."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
@@ -55,16 +58,34 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def note(message: str) -> None:
+    """Print ``message`` to stderr if that is a terminal: what is of use to who waits, not to who reads a log."""
+    if sys.stderr.isatty():
+        print(message, file=sys.stderr)
+
+
 @contextmanager
-def progress(message: str) -> Iterator[None]:
-    """Show ``message`` with a spinner on stderr while the block runs, on a terminal only."""
+def compiling() -> Iterator[Progress]:
+    """What a compilation is to report to while the block runs, which shows it on stderr, on a terminal only."""
     if not sys.stderr.isatty():
-        yield
+        yield lambda done, total, seconds: None
         return
     from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
 
-    with Console(stderr=True).status(message):
-        yield
+    columns = (
+        SpinnerColumn(),
+        TextColumn("compiling"),
+        BarColumn(),
+        TextColumn("{task.fields[count]}"),
+        TimeElapsedColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, count="")
+        yield lambda done, total, seconds: bar.update(
+            task, completed=done, total=total, count=f"{done} of {total} kernels"
+        )
 
 
 def size_text(size: int) -> str:
@@ -76,3 +97,10 @@ def size_text(size: int) -> str:
         if value >= 999.95:
             value, unit = value / 1e3, larger
     return f"{value:.1f} {unit}"
+
+
+def seconds_text(seconds: float) -> str:
+    """A time for people: ``830 us``, ``12.4 ms``, ``1.27 s``."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} us"
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"

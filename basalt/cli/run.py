@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from basalt.cli.arguments import NAMED_FILE, NAMED_SHAPE, by_name, model_argument
-from basalt.cli.output import json_option, print_json, print_table, progress
+from basalt.cli.arguments import NAMED_FILE, by_name, model_argument, shape_options
+from basalt.cli.output import compiling, json_option, note, print_json, print_table, seconds_text
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from basalt.compiler.executable import Executable
 
 __all__ = ["run_command"]
 
@@ -23,22 +25,19 @@ __all__ = ["run_command"]
     "--input",
     "inputs",
     type=NAMED_FILE,
+    metavar=NAMED_FILE.name,
     multiple=True,
     help="An input's values; NAME= may be left out for an only input.",
 )
 @click.option("--random", "fill", is_flag=True, help="Fill the inputs that are not given with random numbers.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed for --random.")
 @click.option(
-    "--shape",
-    "shapes",
-    type=NAMED_SHAPE,
-    multiple=True,
-    help="Shape of an input filled by --random; a symbolic dimension is 1 otherwise.",
+    "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Seed for --random."
 )
 @click.option(
     "--output", type=click.Path(path_type=Path), help="Save the outputs: FILE.npz, or a folder of .npy files."
 )
-@click.option("--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one a core]")
+@shape_options
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]")
 @json_option
 def run_command(
     model: Path,
@@ -46,6 +45,7 @@ def run_command(
     fill: bool,
     seed: int,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    dims: tuple[tuple[str, int], ...],
     output: Path | None,
     threads: int | None,
     as_json: bool,
@@ -60,45 +60,51 @@ def run_command(
         arrays.check_target(output)
     loaded = models.load(model)
     declared = {spec.name: spec for spec in loaded.inputs}
-    files = by_name("--input", inputs, list(declared))
-    sizes = by_name("--shape", shapes, list(declared))
-    _check_given(list(declared), files, sizes, fill)
+    files = by_name("--input", inputs, list(declared), "input")
+    _check_given(list(declared), files, [name for name, _ in shapes], fill)
     feeds = {name: arrays.read(path) for name, path in files.items()}
-    if fill:
-        missing = [spec for name, spec in declared.items() if name not in feeds]
-        feeds |= arrays.random_feeds(missing, sizes, seed)
+    sizes = models.resolve(loaded, shapes, dims, {name: array.shape for name, array in feeds.items()})
+    sizes.note()
+    missing = [spec for name, spec in declared.items() if name not in feeds]
+    feeds |= arrays.random_feeds(missing, sizes.shapes, seed)
     if threads is not None:
         models.set_threads(threads)
-    report, outputs = _run(loaded, feeds)
+    report, outputs = _run(loaded, feeds, sizes.shapes)
+    report = {"shapes": sizes.shapes} | report
     if output is not None:
         arrays.save(output, outputs)
     _print(report, outputs, as_json)
 
 
-def _check_given(declared: list[str], files: dict[str, Path], sizes: dict[str, Any], fill: bool) -> None:
+def _check_given(declared: list[str], files: dict[str, Path], shaped: list[str], fill: bool) -> None:
     missing = [name for name in declared if name not in files]
     if missing and not fill:
         names = ", ".join(missing)
         raise click.UsageError(f"no value for input {names}: give --input {missing[0]}=FILE.npy, or --random")
-    unused = [name for name in sizes if name in files or not fill]
+    unused = [name for name in shaped if name in files]
     if unused:
         raise click.UsageError(f"--shape {unused[0]}=... only applies to an input that --random fills")
 
 
-def _run(model: Any, feeds: dict[str, np.ndarray]) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-    """Compile and run; the report holds seconds for both."""
+def _run(
+    model: Executable, feeds: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Compile and run; the report holds the kernels that were compiled, and seconds for both."""
     from basalt.cli import models
 
-    with progress("compiling"):
-        start = time.perf_counter()
-        program = models.compile_for(model, {name: array.shape for name, array in feeds.items()})
-        compiled = time.perf_counter()
+    start = time.perf_counter()
+    with compiling() as show:
+        program, compiled = models.compile_for(model, shapes, show)
+    middle = time.perf_counter()
     outputs = program.run(feeds)
-    return {"compile_seconds": compiled - start, "run_seconds": time.perf_counter() - compiled}, outputs
+    end = time.perf_counter()
+    note(f"compiled {compiled} kernels in {seconds_text(middle - start)}, ran in {seconds_text(end - middle)}")
+    return {"compiled": compiled, "compile_seconds": middle - start, "run_seconds": end - middle}, outputs
 
 
-def _print(report: dict[str, float], outputs: dict[str, np.ndarray], as_json: bool) -> None:
+def _print(report: dict[str, Any], outputs: dict[str, np.ndarray], as_json: bool) -> None:
     from basalt.cli.arrays import summary
+    from basalt.cli.models import shape_text
 
     summaries = [summary(name, array) for name, array in outputs.items()]
     if as_json:
@@ -109,17 +115,13 @@ def _print(report: dict[str, float], outputs: dict[str, np.ndarray], as_json: bo
         [
             entry["name"],
             entry["dtype"],
-            _shape_text(entry["shape"]),
+            shape_text(entry["shape"]),
             *map(_number_text, (entry["min"], entry["mean"], entry["max"])),
             " ".join(map(_number_text, entry["first"])),
         ]
         for entry in summaries
     ]
     print_table(columns, rows, right=["min", "mean", "max"])
-
-
-def _shape_text(shape: list[int]) -> str:
-    return "x".join(map(str, shape)) or "scalar"
 
 
 def _number_text(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from . import samples
 
 TIMEOUT = 300
 PROGRAM = [sys.executable, "-c", "from basalt.cli import main; main()"]
@@ -39,11 +42,21 @@ class Bslc:
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    def start(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+        """Begin one command with pipes for stdout and stderr."""
+        command = [*PROGRAM, *map(str, arguments)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=self.folder, env=_environment(environment))
+
     def through(self, arguments: str, filter_command: str) -> Done:
         """Run ``bslc arguments | filter_command`` in a shell; stderr is bslc's."""
-        python = f"'{sys.executable}' -c 'from basalt.cli import main; main()'"
+        return self.in_shell("", *arguments.split(), redirection=f"| {filter_command}")
+
+    def in_shell(self, before: str, *arguments: str | Path, redirection: str = "") -> Done:
+        """Run one command in a shell, after ``before`` and with ``redirection`` at its end."""
+        command = shlex.join([*PROGRAM, *map(str, arguments)])
         done = subprocess.run(
-            ["bash", "-c", f"{python} {arguments} | {filter_command}"],
+            ["bash", "-c", f"{before}{command} {redirection}"],
             capture_output=True,
             cwd=self.folder,
             env=_environment(None),
@@ -77,9 +90,8 @@ def _read(descriptor: int) -> bytes:
 
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     """The test's environment without what would change the output."""
-    kept = {
-        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "BASALT_DEBUG")
-    }
+    dropped = ("NO_COLOR", "FORCE_COLOR", "BASALT_DEBUG", "COLUMNS")
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
     return {**kept, **(extra or {})}
 
 
@@ -87,3 +99,23 @@ def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
 def bslc(tmp_path: Path) -> Bslc:
     """The command, run in the test's temporary folder."""
     return Bslc(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Model files by the name of what :mod:`.samples` puts into them."""
+    folder = tmp_path_factory.mktemp("models")
+    for make in (samples.affine, samples.pair, samples.many):
+        make(folder / f"{make.__name__}.bsl")
+    return {path.stem: path for path in folder.iterdir()}
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path) -> Path:
+    """A kernel cache of the test's own, which does not exist yet; :func:`cached_in` makes a command use it."""
+    return tmp_path / "cache"
+
+
+def cached_in(folder: Path) -> dict[str, str]:
+    """The environment of a command that keeps its kernels in ``folder``."""
+    return {"BASALT_CACHE_DIR": str(folder)}

@@ -8,9 +8,10 @@ import click
 import ml_dtypes
 import numpy as np
 import pytest
+from basalt.serialization import TensorSpec
 
 from basalt.cli import arrays
-from basalt.cli.arguments import NAMED_FILE, NAMED_SHAPE, by_name
+from basalt.cli.arguments import BYTES, NAMED_FILE, NAMED_SHAPE, NAMED_SIZE, by_name
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,48 @@ def test_bad_shapes(text: str) -> None:
         NAMED_SHAPE.convert(text, None, None)
 
 
+def test_sizes_are_limited() -> None:
+    assert NAMED_SHAPE.convert("x=4294967295", None, None) == ("x", (2**32 - 1,))
+    with pytest.raises(click.UsageError, match="more than 4294967295"):
+        NAMED_SHAPE.convert("x=4294967296", None, None)
+    with pytest.raises(click.UsageError, match="more than 4294967295"):
+        NAMED_SIZE.convert("n=4294967296", None, None)
+
+
+def test_dimensions() -> None:
+    assert NAMED_SIZE.convert("batch=8", None, None) == ("batch", 8)
+    assert NAMED_SIZE.convert("a=b=0", None, None) == ("a=b", 0)
+
+
+@pytest.mark.parametrize("text", ["", "n", "n=", "=3", "n=-1", "n=1x2", "n=1.5", "n=²", "n=+1", "n=1_0"])
+def test_bad_dimensions(text: str) -> None:
+    with pytest.raises(click.UsageError, match="expected NAME=SIZE, such as batch=8"):
+        NAMED_SIZE.convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0),
+        ("812", 812),
+        ("812 B", 812),
+        ("500MB", 500_000_000),
+        ("1.5gb", 1_500_000_000),
+        ("2k", 2000),
+        ("64MiB", 64 << 20),
+        ("1TiB", 1 << 40),
+    ],
+)
+def test_numbers_of_bytes(text: str, expected: int) -> None:
+    assert BYTES.convert(text, None, None) == expected
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-1", "1.", "1e3", "5 apples", "5mbb", "5kI", "nan"])
+def test_bad_numbers_of_bytes(text: str) -> None:
+    with pytest.raises(click.UsageError, match="expected a number of bytes such as"):
+        BYTES.convert(text, None, None)
+
+
 def test_files(tmp_path: Path) -> None:
     plain, odd = tmp_path / "a.npy", tmp_path / "a=b.npy"
     for path in (plain, odd):
@@ -47,8 +90,8 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_values_are_matched_to_inputs() -> None:
-    assert by_name("--input", [(None, 1)], ["x"]) == {"x": 1}
-    assert by_name("--input", [("y", 1), ("x", 2)], ["x", "y"]) == {"y": 1, "x": 2}
+    assert by_name("--input", [(None, 1)], ["x"], "input") == {"x": 1}
+    assert by_name("--input", [("y", 1), ("x", 2)], ["x", "y"], "input") == {"y": 1, "x": 2}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +104,7 @@ def test_values_are_matched_to_inputs() -> None:
 )
 def test_values_that_match_no_input(pairs: list[tuple[str | None, int]], message: str) -> None:
     with pytest.raises(click.UsageError) as caught:
-        by_name("--input", pairs, ["x", "y"])
+        by_name("--input", pairs, ["x", "y"], "input")
     assert caught.value.message == message
 
 
@@ -127,15 +170,13 @@ def test_summary() -> None:
 
 
 def test_random_feeds_repeat_and_follow_shapes() -> None:
-    from types import SimpleNamespace
-
-    specs = [
-        SimpleNamespace(name="x", dtype="float16", shape=("batch", 3)),
-        SimpleNamespace(name="ids", dtype="int64", shape=(4,)),
-    ]
-    first, second = (arrays.random_feeds(specs, {"x": (5, 3)}, 7) for _ in range(2))
-    assert first["x"].shape == (5, 3) and first["x"].dtype == np.float16
-    assert set(np.unique(first["ids"])) <= {0, 1}
-    assert arrays.random_feeds(specs, {}, 7)["x"].shape == (1, 3)
+    specs = [TensorSpec("x", "float16", ("batch", 3)), TensorSpec("ids", "int64", (4,)), TensorSpec("u", "uint4", (9,))]
+    shapes = {"x": (5, 3), "ids": (4,), "u": (9,)}
+    first, second = (arrays.random_feeds(specs, shapes, 7) for _ in range(2))
+    assert {name: array.shape for name, array in first.items()} == shapes
+    assert [array.dtype.name for array in first.values()] == ["float16", "int64", "uint4"]
+    assert set(np.unique(first["ids"])) <= {0, 1} and set(np.unique(first["u"].astype(int))) <= {0, 1}
+    assert first["x"].min() >= 0 and first["x"].max() <= 1
     for name in first:
         np.testing.assert_array_equal(first[name], second[name])
+    assert (first["x"] != arrays.random_feeds(specs, shapes, 8)["x"]).any()

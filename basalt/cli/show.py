@@ -1,0 +1,157 @@
+"""``bslc show``: what a model is, what the passes make of it, which code it becomes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from basalt.cli.arguments import model_argument, shape_options
+from basalt.cli.output import json_option, print_json, print_table, size_text
+
+if TYPE_CHECKING:
+    from basalt.cli.models import Sizes
+    from basalt.compiler.executable import Executable
+    from basalt.runtime.spec import ProgramSpec
+
+__all__ = ["show"]
+
+
+@click.command()
+@model_argument
+@click.option("--after", metavar="PASS", help="Print the graph after this pass, or after 'all'; --passes lists them.")
+@click.option("--source", is_flag=True, help="Print the generated code of the kernels.")
+@click.option("--explain", is_flag=True, help="Print the calls of kernels, in order, with estimated times.")
+@click.option("--passes", is_flag=True, help="Print what each pass of the compiler did.")
+@shape_options
+@json_option
+def show(
+    model: Path,
+    after: str | None,
+    source: bool,
+    explain: bool,
+    passes: bool,
+    shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    dims: tuple[tuple[str, int], ...],
+    as_json: bool,
+) -> None:
+    """Print MODEL's graph, passes, calls or code.
+
+    Without an option that is the graph as the file holds it, below its inputs, outputs and weights.
+    """
+    from basalt.cli import models
+
+    if (after is not None) + source + explain + passes > 1:
+        raise click.UsageError("--after, --source, --explain and --passes exclude each other")
+    loaded = models.load(model)
+    if after is None and not (source or explain or passes):
+        if shapes or dims:
+            raise click.UsageError("--shape and --dim need --after, --source, --explain or --passes")
+        _show_model(loaded, as_json)
+        return
+    if after is not None:
+        _check_pass(after)
+    sizes = models.resolve(loaded, shapes, dims)
+    sizes.note()
+    if after is not None:
+        _show_graph(loaded, after, sizes, as_json)
+    elif passes:
+        _show_passes(loaded, sizes, as_json)
+    elif source:
+        _show_source(models.plan(loaded, sizes), as_json)
+    else:
+        _show_calls(models.plan(loaded, sizes), as_json)
+
+
+def _show_model(model: Executable, as_json: bool) -> None:
+    description = _description(model)
+    if as_json:
+        print_json(description | {"graph": model.text()})
+        return
+    from basalt.cli.models import shape_text
+
+    rows = [
+        [kind, entry["name"], entry["dtype"], shape_text(entry["shape"])]
+        for kind, entries in (("input", description["inputs"]), ("output", description["outputs"]))
+        for entry in entries
+    ]
+    print_table(["", "name", "data type", "shape"], rows)
+    operators = ", ".join(f"{count} {name}" for name, count in description["operators"].items())
+    print(f"\nnodes    {sum(description['operators'].values())}: {operators or 'none'}")
+    print(f"weights  {description['weights']:,} ({size_text(description['weight_bytes'])})")
+    for key, text in description["metadata"].items():
+        print(f"{key}: {text}")
+    print(f"\n{model.text()}", end="")
+
+
+def _description(model: Executable) -> dict[str, Any]:
+    arrays = [model.constants.array(value) for value in model.graph.constants()]
+    return {
+        "name": model.name,
+        "inputs": [asdict(spec) for spec in model.inputs],
+        "outputs": [asdict(spec) for spec in model.outputs],
+        "operators": dict(Counter(node.op for node in model.graph.nodes).most_common()),
+        "weights": sum(array.size for array in arrays),
+        "weight_bytes": sum(array.nbytes for array in arrays),
+        "metadata": getattr(model, "metadata", {}),
+    }
+
+
+def _check_pass(name: str) -> None:
+    from basalt.compiler.pipeline import PASSES
+
+    names = [each.name for each in PASSES]
+    if name not in (*names, "all"):
+        raise click.UsageError(f"--after: there is no pass {name!r}; the passes are {', '.join(names)}, or all of them")
+
+
+def _show_graph(model: Executable, after: str, sizes: Sizes, as_json: bool) -> None:
+    text = model.text(after, sizes.shapes)
+    if as_json:
+        print_json({"after": after, "shapes": sizes.shapes, "graph": text})
+    else:
+        print(text, end="")
+
+
+def _show_passes(model: Executable, sizes: Sizes, as_json: bool) -> None:
+    from basalt.compiler.passes.specialise import specialise
+    from basalt.compiler.pipeline import PASSES, run_pipeline
+
+    why = {each.name: each.why for each in PASSES}
+    graph = specialise(model.graph, sizes.dims)
+    nodes, entries = len(graph.nodes), []
+    for stage in run_pipeline(graph, model.constants.copy(), record=True).stages:
+        change, nodes = len(stage.graph.nodes) - nodes, len(stage.graph.nodes)
+        entry: dict[str, Any] = {"pass": stage.name, "nodes": nodes, "change": change, "seconds": stage.seconds}
+        entries.append(entry | {"rewrites": dict(Counter(stage.rewrites)), "why": why[stage.name]})
+    if as_json:
+        print_json(entries)
+        return
+    rows = [
+        [e["pass"], str(e["nodes"]), f"{e['change']:+d}" if e["change"] else "", f"{e['seconds'] * 1e3:.1f}", e["why"]]
+        for e in entries
+    ]
+    print_table(["pass", "nodes", "change", "ms", "why it stands here"], rows, right=["nodes", "change", "ms"])
+
+
+def _show_source(spec: ProgramSpec, as_json: bool) -> None:
+    from basalt.compiler.explain import source_of
+
+    if as_json:
+        print_json([{"kernel": i, "what": k.label, "source": k.source} for i, k in enumerate(spec.kernels)])
+    else:
+        print(source_of(spec), end="")
+
+
+def _show_calls(spec: ProgramSpec, as_json: bool) -> None:
+    from basalt.compiler.explain import explain
+
+    explanation = explain(spec)
+    if as_json:
+        totals = {name: getattr(explanation, name) for name in ("kernels", "arena_bytes", "constant_bytes")}
+        print_json(totals | {"calls": [asdict(row) for row in explanation]})
+    else:
+        print(explanation)
