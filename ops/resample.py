@@ -62,7 +62,7 @@ class Resample2d(Operator):
         if a["mode"] == "nearest-neighbor":
             result = np.asarray(x.input)
             for axis in a["axes"]:
-                result = result.take(_nearest(result.shape[axis], out[0].shape[axis]), axis)
+                result = result.take(nearest_positions(result.shape[axis], out[0].shape[axis]), axis)
             return [result]
         result = np.asarray(x.input).astype(np.float64)
         for axis in a["axes"]:
@@ -84,20 +84,25 @@ def _scaled(size: Dim, scale: float) -> Dim:
     return size * fraction.numerator // fraction.denominator
 
 
-def _nearest(size: int, count: int) -> np.ndarray:
+def nearest_positions(size: int, count: int) -> np.ndarray:
     """The elements nearest to each coordinate, ``ceil(coordinate - 0.5)``, in exact integer arithmetic."""
     position = np.arange(count, dtype=np.int64) * 2 + 1
     return np.clip(-((2 * count - position * size) // (2 * count)), 0, size - 1)
 
 
-def _interpolate(x: np.ndarray, axis: int, count: int) -> np.ndarray:
-    size = x.shape[axis]
+def neighbours(size: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each of ``count`` results the elements below and above its coordinate, and the weight of the one above."""
     numerator = (np.arange(count, dtype=np.int64) * 2 + 1) * size - count
     coordinate = np.clip(numerator / (2 * count), 0, size - 1)
     below = np.floor(coordinate)
+    return below.astype(np.int64), np.ceil(coordinate).astype(np.int64), coordinate - below
+
+
+def _interpolate(x: np.ndarray, axis: int, count: int) -> np.ndarray:
+    below, above, weight = neighbours(x.shape[axis], count)
     shape = [1] * x.ndim
     shape[axis] = count
-    weight = (coordinate - below).reshape(shape)
+    weight = weight.reshape(shape)
     with np.errstate(invalid="ignore"):
-        low, high = x.take(below.astype(np.int64), axis), x.take(np.ceil(coordinate).astype(np.int64), axis)
+        low, high = x.take(below, axis), x.take(above, axis)
         return low * (1 - weight) + high * weight

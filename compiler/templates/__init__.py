@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from . import (
+    arg,
     column_reduction,
+    conv,
     elementwise,
     indexing,
     matmul,
@@ -12,11 +14,14 @@ from . import (
     quantization,
     recurrent,
     reduction,
+    resample,
     scan,
 )
 
 __all__ = [
+    "arg",
     "column_reduction",
+    "conv",
     "elementwise",
     "indexing",
     "matmul",
@@ -25,5 +30,6 @@ __all__ = [
     "quantization",
     "recurrent",
     "reduction",
+    "resample",
     "scan",
 ]

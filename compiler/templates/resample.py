@@ -1,0 +1,121 @@
+"""Resampling along two axes; where each result lies between the input's elements is computed at compile time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from basalt.ops import TensorType
+from basalt.ops.resample import nearest_positions, neighbours
+from basalt.ops.types import is_float
+
+from ..codegen.body import Access, Body
+from ..codegen.kernel import KernelBuilder
+from ..codegen.lowering import Lowering
+from ..codegen.registry import template
+from ..codegen.terms import SUFFIX, register_suffix
+from ..ir import Node, Value
+from ..views import View
+from .elementwise import decode
+from .raw import raw
+
+
+@template("resample2d")
+def resample2d(node: Node, lowering: Lowering) -> None:
+    """A unit is a row along the last dimension."""
+    _Resampling(node, lowering).write()
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """The tables of a resampled axis: the element below each result, the one above, and the latter's weight."""
+
+    axis: int
+    number: int
+    tables: tuple[str, ...]
+
+
+class _Resampling:
+    def __init__(self, node: Node, lowering: Lowering) -> None:
+        self.lowering, self.node = lowering, node
+        self.linear = node.attrs["mode"] == "linear"
+        source, target = lowering.read(node.present[0]), lowering.write(node.output)
+        self.dtype = source.dtype
+        self.source, self.target = (source, target) if self.linear else (raw(source), raw(target))
+        self.register = register_suffix(self.dtype) if is_float(self.dtype) else "f32"
+        self.kernel = KernelBuilder(f"resample2d {node.attrs['mode']}")
+        self.body = Body(self.kernel, (), 4)
+        # Along a resampled axis the input's index comes from a table: its own stride is not walked.
+        walked = [0 if i in node.attrs["axes"] else s for i, s in enumerate(self.source.strides)]
+        self.given = self.body.declare_input(_value(self.source), self.source, walked)
+        self.result = self.body.declare_output(_value(self.target), self.target, self.target.strides)
+        self.axes = [self._axis(number, axis) for number, axis in enumerate(node.attrs["axes"])]
+
+    def write(self) -> None:
+        kernel, shape = self.kernel, self.target.shape
+        sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate(shape[:3])]
+        n = kernel.parameter("n", shape[3])
+        with kernel.block("for u in range(start, stop)"):
+            indices = decode(kernel, "u", sizes)
+            self.body.start_row(indices)
+            for axis in self.axes:
+                if axis.axis != 3:
+                    self._look_up(axis, indices[axis.axis])
+            with kernel.block(f"for j in range({n})"):
+                for axis in self.axes:
+                    if axis.axis == 3:
+                        self._look_up(axis, "j")
+                self.body.store(
+                    self.result, self.result.index(-1, "j"), self._linear() if self.linear else self._nearest()
+                )
+        taps = 8.0 if self.linear else 1.0
+        self.lowering.add(kernel.call(math.prod(shape[:3]), self.target.size * taps * 0.4))
+
+    def _axis(self, number: int, axis: int) -> _Axis:
+        size, count = self.source.shape[axis], self.target.shape[axis]
+        stride = self.source.strides[axis]
+        if not self.linear:
+            tables: list[np.ndarray] = [nearest_positions(size, count) * stride]
+        else:
+            low, high, weight = neighbours(size, count)
+            tables = [low * stride, high * stride, weight.astype(np.float64 if self.register == "f64" else np.float32)]
+        names = [f"{name}{number}_table" for name in ("low", "high", "weight")]
+        for name, table in zip(names, tables):
+            self.kernel.source(name, self.lowering.add_constant(table))
+        return _Axis(axis, number, tuple(names[: len(tables)]))
+
+    def _look_up(self, axis: _Axis, index: str) -> None:
+        for table in axis.tables:
+            suffix = self.register if table.startswith("weight") else "i64"
+            self.kernel.line(f"{table.removesuffix('_table')} = load_{suffix}({table}, {index})")
+
+    def _element(self, *offsets: str) -> str:
+        access: Access = self.given
+        name = self.body.load(access, " + ".join([access.index(-1, "j"), *offsets]))
+        if is_float(self.dtype) or not self.linear:
+            return name
+        self.kernel.line(f"{name}f = cast_{SUFFIX[self.dtype]}_f32({name})")
+        return name + "f"
+
+    def _nearest(self) -> str:
+        return self._element("low0", "low1")
+
+    def _linear(self) -> str:
+        """The blend along the first axis on either side of the second, then along the second."""
+        sides = [self._blend(self._element("low0", s), self._element("high0", s), "weight0") for s in ("low1", "high1")]
+        value = self._blend(*sides, "weight1")
+        if is_float(self.dtype):
+            return value
+        return f"cast_f32_{SUFFIX[self.dtype]}(rint_f32({value}))"
+
+    def _blend(self, low: str, high: str, weight: str) -> str:
+        t, name = self.register, self.kernel.temporary()
+        one = f"sub_{t}(const_{t}(1.0), {weight})"
+        self.kernel.line(f"{name} = add_{t}(mul_{t}({low}, {one}), mul_{t}({high}, {weight}))")
+        return name
+
+
+def _value(view: View) -> Value:
+    return Value(TensorType(view.dtype, view.shape))
