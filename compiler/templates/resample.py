@@ -99,9 +99,6 @@ class _Resampling:
         self.kernel.line(f"{name}f = cast_{SUFFIX[self.dtype]}_f32({name})")
         return name + "f"
 
-    def _nearest(self) -> str:
-        return self._element("low0", "low1")
-
     def _linear(self) -> str:
         """The blend along the first axis on either side of the second, then along the second."""
         sides = [self._blend(self._element("low0", s), self._element("high0", s), "weight0") for s in ("low1", "high1")]
