@@ -5,51 +5,56 @@
 
 from __future__ import annotations
 
-import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import numpy as np
+from basalt.compiler.progress import set_hook
+from drawing import Style, draw_gallery, label_line
 from numpy.typing import NDArray
 
 import basalt
 
 FOLDER = Path(__file__).resolve().parent
 REQUIRED_ACCURACY = 0.97
-SHADES = " ░▒▓█"
-ASCII_SHADES = " .+%@"
 DRAWN = 8
-A_ROW = 4
+ALONE_REPETITIONS = 1000
+BATCH_REPETITIONS = 50
+
+Call = Callable[[], Any]
 
 
-def encodable(text: str) -> bool:
-    """Whether stdout can show the text."""
+@dataclass(frozen=True)
+class Compilation:
+    """What compiling took: seconds, and the kernels that were compiled and found in the cache."""
+
+    seconds: float
+    compiled: int
+    found: int
+
+
+def compile_for(model: Any, shapes: list[tuple[int, ...]], style: Style) -> tuple[list[Any], Compilation]:
+    """A program for each shape of the input, with a line on the terminal that tells how far it is."""
+    before, start = basalt.cache_info(), time.perf_counter()
+
+    def report(done: int, total: int, seconds: float) -> None:
+        style.progress(f"compiling: {done} of {total} kernels, {time.perf_counter() - start:.1f} s")
+
+    style.progress("compiling ...")
+    previous = set_hook(report)
     try:
-        text.encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def draw(image: NDArray[np.uint8], shades: str) -> list[str]:
-    """Eight lines of 16 characters for an 8x8 image with values 0..16."""
-    levels = np.minimum(image.astype(int) * len(shades) // 17, len(shades) - 1)
-    return ["".join(shades[level] * 2 for level in row) for row in levels]
-
-
-def gallery(images: NDArray[np.uint8], labels: Sequence[int], predictions: Sequence[int]) -> str:
-    """Some images beside each other, each with its prediction below it."""
-    shades = SHADES if encodable(SHADES) else ASCII_SHADES
-    lines = []
-    for start in range(0, len(images), A_ROW):
-        row = range(start, min(start + A_ROW, len(images)))
-        drawings = [draw(images[i], shades) for i in row]
-        lines += ["  ".join(parts).rstrip() for parts in zip(*drawings)]
-        captions = [f"{p}" if p == t else f"{p}, WRONG: {t}" for p, t in ((predictions[i], labels[i]) for i in row)]
-        lines += ["  ".join(f"{caption:^16}" for caption in captions).rstrip(), ""]
-    return "\n".join(lines)
+        programs = [model.compile({"image": shape}) for shape in shapes]
+    finally:
+        set_hook(previous)
+        style.progress("")
+    after = basalt.cache_info()
+    took = time.perf_counter() - start
+    return programs, Compilation(took, after.compiled - before.compiled, after.hits - before.hits)
 
 
 def choose(right: NDArray[np.bool_]) -> list[int]:
@@ -58,41 +63,56 @@ def choose(right: NDArray[np.bool_]) -> list[int]:
     return np.flatnonzero(right)[: DRAWN - len(wrong)].tolist() + wrong
 
 
-def median_seconds(call: Callable[[int], object], repetitions: int) -> float:
-    """Median time of ``call(0)``, ``call(1)`` and so on."""
+def median_seconds(call: Call, repetitions: int) -> float:
+    """Median time of a call."""
     times = []
-    for index in range(repetitions):
+    for _ in range(repetitions):
         start = time.perf_counter()
-        call(index)
+        call()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return median(times)
+
+
+def time_text(seconds: float) -> str:
+    """A time for people."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.1f} us"
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
 def main() -> int:
     """Load, compile, classify, draw, measure; return the exit status."""
+    style = Style.of_terminal()
     start = time.perf_counter()
     model = basalt.load(FOLDER / "digits.bsl")
-    loaded = time.perf_counter()
+    loaded = time.perf_counter() - start
     with np.load(FOLDER / "test_images.npz") as file:
         images, labels = file["images"], file["labels"].astype(int)
     pixels = images[:, None].astype(np.float32) / np.float32(16)
 
-    compiling = time.perf_counter()
-    whole = model.compile({"image": pixels.shape})
-    single = model.compile({"image": (1, *pixels.shape[1:])})
-    compiled = time.perf_counter()
-
-    predictions = whole.run({"image": pixels})["probabilities"].argmax(axis=1)
+    (single, whole), compilation = compile_for(model, [pixels[:1].shape, pixels.shape], style)
+    probabilities = whole.run({"image": pixels})["probabilities"]
+    predictions = probabilities.argmax(axis=1)
     right = predictions == labels
     shown = choose(right)
-    print(gallery(images[shown], labels[shown].tolist(), predictions[shown].tolist()))
+    print(draw_gallery(images[shown], labels[shown], probabilities[shown], style))
 
-    one = median_seconds(lambda i: single.run({"image": pixels[i : i + 1]}), len(pixels))
-    batch = median_seconds(lambda _: whole.run({"image": pixels}), 20) / len(pixels)
-    print(f"accuracy  {right.mean():.2%}  ({right.sum()} of {len(right)} images that training never saw)")
-    print(f"loaded    {(loaded - start) * 1e3:.1f} ms")
-    print(f"compiled  {(compiled - compiling) * 1e3:.1f} ms for batches of 1 and {len(pixels)}")
-    print(f"an image  {one * 1e6:.1f} us alone, {batch * 1e6:.1f} us in a batch of {len(pixels)} (medians)")
+    alone = median_seconds(lambda: single.run({"image": pixels[:1]}), ALONE_REPETITIONS)
+    batch = median_seconds(lambda: whole.run({"image": pixels}), BATCH_REPETITIONS)
+    made = f"{compilation.compiled} kernels compiled, {compilation.found} found in the cache"
+    print(label_line("model", f"digits.bsl, loaded in {time_text(loaded)}", style))
+    print(label_line("compiling", f"{time_text(compilation.seconds)}: {made}", style))
+    print(label_line("one image", time_text(alone), style))
+    print(
+        label_line(
+            "batch", f"{time_text(batch)} for {len(pixels)} images, {time_text(batch / len(pixels))} each", style
+        )
+    )
+    print(label_line("", style.faint(f"medians of runs on {basalt.get_num_threads()} threads"), style))
+    verdict = f"{right.mean():.2%}, {right.sum()} of {len(right)} images that training never saw"
+    print(
+        label_line("accuracy", style.good(verdict) if right.mean() >= REQUIRED_ACCURACY else style.bad(verdict), style)
+    )
     if right.mean() < REQUIRED_ACCURACY:
         print(f"error: accuracy is below {REQUIRED_ACCURACY:.0%}", file=sys.stderr)
         return 1
