@@ -37,10 +37,11 @@ lint: $(VENV)/.installed-lint
 	rm -rf build/lib $(SITE)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --root-user-action=ignore --no-deps \
 	    --no-build-isolation --target $(SITE) .
+	cp pyproject.toml $(SITE)
 	cd $(SITE)
 	../../$(BIN)/mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache \
 	    | sed -E 's#^basalt/(ops|compiler|runtime|serialization)/#\1/#'
-	PYTHONPATH=. ../../$(BIN)/lint-imports --config ../../pyproject.toml --cache-dir ../../.import_linter_cache
+	PYTHONPATH=. ../../$(BIN)/lint-imports --cache-dir ../../.import_linter_cache
 
 dev: $(VENV)/.installed-dev
 	@echo "Ready: $(BIN)/python, $(BIN)/bslc, $(BIN)/pytest. Commit hooks: $(BIN)/pre-commit install"
