@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import click
 
+import basalt
 from basalt.cli.arguments import help_if_alone
 from basalt.cli.cache import cache
 from basalt.cli.compile import compile_command
@@ -26,7 +27,7 @@ BROKEN_PIPE = 141
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(None, "--version", package_name="basalt-compiler", message="bslc %(version)s")
+@click.version_option(basalt.__version__, "--version", message="bslc %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Compile neural-network models to machine code for this CPU, run and inspect them.

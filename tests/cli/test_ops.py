@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from basalt import ops
 
 from .conftest import Bslc
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_lists_every_operator(bslc: Bslc) -> None:
@@ -50,7 +54,7 @@ def test_help_goes_to_stdout(bslc: Bslc, arguments: list[str]) -> None:
 def test_version(bslc: Bslc) -> None:
     done = bslc("--version")
     assert (done.status, done.err) == (0, "")
-    assert done.out.startswith("bslc ")
+    assert done.out == f"bslc {tomllib.loads((ROOT / 'pyproject.toml').read_text())['project']['version']}\n"
 
 
 def test_no_arguments_show_help_as_an_error(bslc: Bslc) -> None:
