@@ -6,7 +6,6 @@ import contextlib
 import os
 import stat
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -89,7 +88,9 @@ class CacheFolder:
         return True
 
     def _replace(self, path: Path, content: bytes) -> None:
-        handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
+        temporary = path.parent / f"{_TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        handle = os.open(temporary, flags, 0o600)
         try:
             with open(handle, "wb") as file:
                 file.write(content)

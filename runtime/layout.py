@@ -6,8 +6,6 @@ so that one executor serves every program, every threading layer and every Pytho
 
 from __future__ import annotations
 
-import enum
-
 __all__ = [
     "CALL_SYMBOL",
     "EXECUTE_SYMBOL",
@@ -34,7 +32,7 @@ OBJECT_HEADS = (16, 32)
 """Bytes of PyObject_HEAD in the CPythons there are: with the GIL, and free-threaded."""
 
 
-class Env(enum.IntEnum):
+class Env:
     """One block a process: functions that the executor calls, and where CPython and NumPy keep what it reads."""
 
     PARALLEL_FOR = 0  # Numba's parallel_for of the threading layer in use
@@ -50,7 +48,7 @@ class Env(enum.IntEnum):
     WORDS = 24
 
 
-class Array(enum.IntEnum):
+class Array:
     """Words of PyArrayObject after PyObject_HEAD (fixed by NumPy's C ABI)."""
 
     DATA = 0
@@ -60,7 +58,7 @@ class Array(enum.IntEnum):
     FLAGS = 6  # 32 bits
 
 
-class Tensor(enum.IntEnum):
+class Tensor:
     """What an input or output must look like to be used in place; one block a tensor, shared by all frames."""
 
     DTYPE = 0  # address of the dtype object
@@ -71,7 +69,7 @@ class Tensor(enum.IntEnum):
     WORDS = 5
 
 
-class Patch(enum.IntEnum):
+class Patch:
     """One table entry that depends on the arrays of a call: tables[ENTRY] = data of TENSOR + OFFSET bytes."""
 
     ENTRY = 0
@@ -80,7 +78,7 @@ class Patch(enum.IntEnum):
     WORDS = 3
 
 
-class Region(enum.IntEnum):
+class Region:
     """Consecutive rows that run either on the calling thread alone or by a team launched once."""
 
     FIRST = 0
@@ -89,7 +87,7 @@ class Region(enum.IntEnum):
     WORDS = 3
 
 
-class Row(enum.IntEnum):
+class Row:
     """One row: a cache line of its own, because the team counts chunks in it."""
 
     KERNEL = 0
@@ -103,7 +101,7 @@ class Row(enum.IntEnum):
     WORDS = 8
 
 
-class Frame(enum.IntEnum):
+class Frame:
     """State of one run. Words that threads write while others read lie on cache lines of their own."""
 
     ENV = 0
@@ -126,7 +124,7 @@ class Frame(enum.IntEnum):
     WORDS = 40
 
 
-class Status(enum.IntEnum):
+class Status:
     """What the executor returns when it is not ``row << 32 | status of the kernel``."""
 
     DONE = -1

@@ -25,7 +25,7 @@ from .threads import THREADS
 
 __all__ = ["KernelCode", "Program", "ProgramSpec", "Row", "Slot", "SlotKind", "TensorSpec"]
 
-_DONE = int(Status.DONE)
+_DONE = Status.DONE
 _IDLE_BYTES = 256 << 20
 """Most bytes of arenas that a program keeps between runs, beyond one arena."""
 

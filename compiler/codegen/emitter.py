@@ -52,7 +52,7 @@ class Emitter:
         self.builder.store_atomic(self.value(value), self.address(base, word), "release", 8)
 
     def value(self, value: Any) -> Any:
-        return I64(int(value)) if isinstance(value, int) else value
+        return I64(value) if isinstance(value, int) else value
 
     def compare(self, operator: str, left: Any, right: Any) -> Any:
         return self.builder.icmp_signed(operator, left, self.value(right))

@@ -40,7 +40,7 @@ def _call(module: ir.Module, bind_all: Emitter, execute: Emitter) -> Emitter:
     make_int = e.load(env, Env.LONG_FROM)
     given = e.builder.zext(e.compare("==", e.load(args, 2), e.load(env, Env.TRUE)), I64)
     status = e.call(bind_all, frame, e.load(args, 0), e.load(args, 1), given)
-    with e.when(e.compare("!=", status, int(Status.DONE))):
+    with e.when(e.compare("!=", status, Status.DONE)):
         e.ret(e.call_address(make_int, I64, status))
     thread = e.call_address(e.load(env, Env.SAVE_THREAD), POINTER)
     status = e.call(execute, frame)
@@ -58,14 +58,14 @@ def _bind_all(module: ir.Module) -> Emitter:
     count = e.load(frame, Frame.TENSOR_COUNT)
     for objects, first, last in ((inputs, I64(0), first_output), (outputs, first_output, count)):
         status = e.call(bind, frame, objects, first, last)
-        with e.when(e.compare("!=", status, int(Status.DONE))):
+        with e.when(e.compare("!=", status, Status.DONE)):
             e.ret(status)
     with e.when(e.compare("!=", given, 0)):
         status = e.call(overlaps, frame)
-        with e.when(e.compare("!=", status, int(Status.DONE))):
+        with e.when(e.compare("!=", status, Status.DONE)):
             e.ret(status)
     e.call(patch, frame)
-    e.ret(int(Status.DONE))
+    e.ret(Status.DONE)
     return e
 
 
@@ -85,9 +85,9 @@ def _bind(module: ir.Module, fits: Emitter) -> Emitter:
         array = e.load(items, e.builder.sub(index, first))
         fit = e.call(fits, array, _tensor(e, frame, index), env)
         with e.when(e.compare("==", fit, 0)):
-            e.ret(e.builder.sub(I64(int(Status.UNBOUND)), index))
+            e.ret(e.builder.sub(I64(Status.UNBOUND), index))
         e.store(e.load(e.builder.add(array, head), Array.DATA), pointers, index)
-    e.ret(int(Status.DONE))
+    e.ret(Status.DONE)
     return e
 
 
@@ -127,8 +127,8 @@ def _overlaps(module: ir.Module) -> Emitter:
             low = e.builder.select(e.compare(">", start, other_start), start, other_start)
             high = e.builder.select(e.compare("<", stop, other_stop), stop, other_stop)
             with e.when(e.compare("<", low, high)):
-                e.ret(e.builder.sub(I64(int(Status.UNBOUND)), output))
-    e.ret(int(Status.DONE))
+                e.ret(e.builder.sub(I64(Status.UNBOUND), output))
+    e.ret(Status.DONE)
     return e
 
 

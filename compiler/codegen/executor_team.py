@@ -20,7 +20,7 @@ __all__ = ["build_execute"]
 
 _NOT_OPEN, _CLOSED = -1, -2  # Frame.CURRENT before the first and after the last row
 _SPINS = 256  # tries before a waiting thread offers its core to others
-_DONE = int(Status.DONE)
+_DONE = Status.DONE
 
 
 def build_execute(module: ir.Module) -> Emitter:
