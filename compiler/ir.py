@@ -73,7 +73,8 @@ class Node:
     @property
     def body(self) -> Graph:
         """The graph inside a fused node."""
-        return self.attrs["body"]  # type: ignore[no-any-return]
+        body: Graph = self.attrs["body"]
+        return body
 
     @property
     def present(self) -> tuple[Value, ...]:

@@ -28,13 +28,13 @@ def place_outputs(graph: Graph, outputs: Sequence[View]) -> dict[Value, View]:
     for node in reversed(graph.nodes):
         if node.op not in _THROUGH:
             continue
-        view = placed.get(node.output)
-        if view is None and node.op in ("concat", "pad"):
-            view = placed[node.output] = whole(
+        into = placed.get(node.output)
+        if into is None and node.op in ("concat", "pad"):
+            into = placed[node.output] = whole(
                 Buffer(Storage.ARENA, node.output.type.nbytes), node.output.dtype, node.output.shape
             )
-        if view is not None:
-            _push_back(node, view, placed, producers)
+        if into is not None:
+            _push_back(node, into, placed, producers)
     return placed
 
 
