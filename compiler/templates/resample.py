@@ -67,9 +67,8 @@ class _Resampling:
                 for axis in self.axes:
                     if axis.axis == 3:
                         self._look_up(axis, "j")
-                self.body.store(
-                    self.result, self.result.index(-1, "j"), self._linear() if self.linear else self._nearest()
-                )
+                value = self._linear() if self.linear else self._element("low0", "low1")
+                self.body.store(self.result, self.result.index(-1, "j"), value)
         taps = 8.0 if self.linear else 1.0
         self.lowering.add(kernel.call(math.prod(shape[:3]), self.target.size * taps * 0.4))
 
