@@ -197,13 +197,12 @@ def _split(x: Value) -> tuple[Value, Value]:
     return high, x - high
 
 
-def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
+def polynomial(x: Value, coefficients: Sequence[Value | float]) -> Value:
     """Horner's rule; `coefficients` from the constant term up."""
-    result: Value | float = coefficients[-1]
+    result = x.lift(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        result = x.lift(result)
         result = mad(result, x, coefficient)
-    return x.lift(result)
+    return result
 
 
 def quotient(x: Value, y: Value) -> Value:

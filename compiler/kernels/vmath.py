@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from basalt.compiler.kernels import vmath_erf, vmath_exp, vmath_log, vmath_pow, vmath_trig
+from basalt.compiler.kernels import vmath_erf, vmath_erf64, vmath_exp, vmath_log, vmath_pow, vmath_trig, vmath_trig64
 from basalt.compiler.kernels.emit import REGISTERS, Emitter, Recipe
 from basalt.compiler.kernels.lanes import Value
 from llvmlite import ir
@@ -31,12 +31,12 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "log": both(vmath_log.log),
     "log1p": both(vmath_log.log1p),
     "softplus": both(vmath_log.softplus),
-    "erf": {"f32": vmath_erf.erf},
-    "erfc": {"f32": vmath_erf.erfc},
-    "gelu": {"f32": vmath_erf.gelu},
-    "sin": {"f32": vmath_trig.sin},
-    "cos": {"f32": vmath_trig.cos},
-    "tan": {"f32": vmath_trig.tan},
+    "erf": {"f32": vmath_erf.erf, "f64": vmath_erf64.erf},
+    "erfc": {"f32": vmath_erf.erfc, "f64": vmath_erf64.erfc},
+    "gelu": {"f32": vmath_erf.gelu, "f64": vmath_erf64.gelu},
+    "sin": {"f32": vmath_trig.sin, "f64": vmath_trig64.sin},
+    "cos": {"f32": vmath_trig.cos, "f64": vmath_trig64.cos},
+    "tan": {"f32": vmath_trig.tan, "f64": vmath_trig64.tan},
     "pow": both(vmath_pow.pow_),
 }
 BINARY = frozenset({"pow"})
