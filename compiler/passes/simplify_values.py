@@ -75,7 +75,10 @@ def _all_bounds(m: Match) -> tuple[Any, Any, Any, Any]:
 
 @rewrite(op(("relu", "clamp"), op(("relu", "clamp"), "x", name="inner"), name="outer"))
 def clamp_of_clamp(m: Match, e: Emitter) -> Value:
-    """The outer bounds, applied to the inner ones, are the bounds; relu is a clamp from 0 on."""
+    """The outer bounds, applied to the inner ones, are the bounds; relu is a clamp from 0 on.
+
+    The signs of zeros stay as well if the maximum of 0 and -0 is 0, as in IEEE 754-2019.
+    """
     low, high, floor, ceiling = _all_bounds(m)
     if (low, high) == (floor, ceiling):
         return m.node("inner").output

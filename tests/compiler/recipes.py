@@ -36,17 +36,8 @@ POOLS = ("average_pool2d", "l2_pool2d", "max_pool2d")
 DISCONTINUOUS = frozenset(
     {
         *("ceil", "floor", "round_even", "sign", "arg_min", "arg_max", "cast", "quantize_linear", "is_nan"),
-        *(
-            "equal",
-            "not_equal",
-            "greater",
-            "greater_or_equal",
-            "lesser",
-            "lesser_or_equal",
-            "is_infinite",
-            "pow",
-            "tan",
-        ),
+        *("equal", "not_equal", "greater", "greater_or_equal", "lesser", "lesser_or_equal", "is_infinite"),
+        *("pow", "tan", "reduce_log_sum"),
     }
 )
 """Recipes whose results may jump where operands differ by rounding."""
