@@ -1,0 +1,191 @@
+"""Pooling: each window's elements are gathered tap by tap into a row of sums (or maxima) that lies in the cache.
+
+A row runs over neighbouring columns, or over channels where those are neighbours in memory. Padding is never read: each
+tap's loop covers just the positions where it meets an element.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from basalt.ops.types import integer_bounds, is_float
+
+from ..codegen.kernel import KernelBuilder
+from ..codegen.lowering import Lowering
+from ..codegen.registry import template
+from ..codegen.terms import SUFFIX, register_suffix
+from ..ir import Node
+from .elementwise import decode
+from .geometry import Places, Window, arranged
+from .product import rounded
+
+BLOCK = 512
+"""Results that are gathered at once."""
+
+
+@template("average_pool2d", "l2_pool2d", "max_pool2d", epilogue=True)
+def pool(node: Node, lowering: Lowering) -> None:
+    """A unit is one row of results: along the width, or the channels of one position."""
+    writer = _Pool(node, lowering)
+    if writer.places.channels_last:
+        writer.write_channels()
+    else:
+        writer.write_columns()
+
+
+class _Pool:
+    def __init__(self, node: Node, lowering: Lowering) -> None:
+        self.lowering = lowering
+        self.epilogue = lowering.epilogue(node)
+        root = self.epilogue.root
+        self.op, layout = root.op, root.attrs["layout"]
+        self.image = arranged(self.epilogue.operand(0), layout, "nchw")
+        self.places = Places(self.epilogue, layout)
+        sizes = dict(zip(layout, self.epilogue.shape))
+        self.batch, self.channels = sizes["n"], sizes["c"]
+        self.window = Window.of(
+            root.attrs, root.attrs["window_dimensions"], self.image.shape[2:], (sizes["h"], sizes["w"])
+        )
+        self.register = register_suffix(self.image.dtype)
+        self.kernel = KernelBuilder("+".join([self.op, *(n.op for n in self.epilogue.nodes)]))
+        self.kernel.source("image", self.image)
+
+    def write_columns(self) -> None:
+        """Rows along the width."""
+        kernel, w = self.kernel, self.window
+        self._start("nchw")
+        step = kernel.integer("step", w.strides[1] * self.image.strides[3])
+        if self.op == "average_pool2d":
+            kernel.source("counts", self.lowering.add_constant(_counts(w, 1, self._float)))
+        with kernel.block("for u in range(start, stop)"):
+            self._decode({"n": self.batch, "c": self.channels, "y": w.outputs[0]})
+            self._range("y", "y", "1")
+            self.body.start_row({0: "n", 1: "c", 2: "y"})
+            known = self.body.hoist(3)
+            with kernel.block(f"for first in range(0, output_x, {BLOCK})"):
+                kernel.line(f"count = min({BLOCK}, output_x - first)")
+                self._clear()
+                self._range("x", "first", "count")
+                with kernel.block("for ky in range(low_y, high_y)"):
+                    kernel.line("row = n * image_n + c * image_c + (edge_y + ky * dilation_y) * image_y")
+                    with kernel.block("for kx in range(low_x, high_x)"):
+                        kernel.line("column = edge_x + kx * dilation_x")
+                        kernel.line("begin = max(0, (stride_x - 1 - column) // stride_x)")
+                        kernel.line("end = min(count, (input_x - column + stride_x - 1) // stride_x)")
+                        kernel.line("at = row + column * image_x")
+                        with kernel.block("for j in range(begin, end)"):
+                            self._gather(f"at + j * {step}" if step != "1" else "at + j")
+                with kernel.block("for j in range(count)"):
+                    kernel.line("x = first + j")
+                    self._finish(self._count("counts", "x"), "x", known)
+        self._add(self.batch * self.channels * w.outputs[0])
+
+    def write_channels(self) -> None:
+        """Rows along the channels."""
+        kernel, w = self.kernel, self.window
+        self._start("nhwc")
+        step = kernel.integer("step", self.image.strides[1])
+        with kernel.block("for u in range(start, stop)"):
+            self._decode({"n": self.batch, "y": w.outputs[0], "x": w.outputs[1]})
+            self._range("y", "y", "1")
+            self._range("x", "x", "1")
+            self.body.start_row({0: "n", 1: "y", 2: "x"})
+            known = self.body.hoist(3)
+            with kernel.block(f"for first in range(0, channels, {BLOCK})"):
+                kernel.line(f"count = min({BLOCK}, channels - first)")
+                self._clear()
+                with kernel.block("for ky in range(low_y, high_y)"):
+                    kernel.line("row = n * image_n + (edge_y + ky * dilation_y) * image_y + first * image_c")
+                    with kernel.block("for kx in range(low_x, high_x)"):
+                        kernel.line("at = row + (edge_x + kx * dilation_x) * image_x")
+                        with kernel.block("for j in range(count)"):
+                            self._gather(f"at + j * {step}" if step != "1" else "at + j")
+                with kernel.block("for j in range(count)"):
+                    kernel.line("c = first + j")
+                    self._finish(self._count(None, "c"), "c", known)
+        self._add(self.batch * w.outputs[0] * w.outputs[1])
+
+    @property
+    def _float(self) -> type:
+        return np.float64 if self.register == "f64" else np.float32
+
+    def _start(self, order: str) -> None:
+        kernel, w = self.kernel, self.window
+        self.body, _ = self.places.declare(kernel, order)
+        values = dict(zip(("image_n", "image_c", "image_y", "image_x"), self.image.strides))
+        for axis, letter in enumerate("yx"):
+            values |= {f"taps_{letter}": w.taps[axis], f"stride_{letter}": w.strides[axis]}
+            values |= {f"dilation_{letter}": w.dilations[axis], f"begin_{letter}": w.begin[axis]}
+            values |= {f"input_{letter}": w.inputs[axis], f"output_{letter}": w.outputs[axis]}
+        for name, value in (values | {"channels": self.channels}).items():
+            kernel.parameter(name, value)
+        kernel.line(f"sums = stack_{BLOCK * 8}()")
+        self.identity = self.body.terms.constant(self._identity(), self._register_dtype())
+
+    def _register_dtype(self) -> str:
+        return {"float16": "float32", "bfloat16": "float32"}.get(self.image.dtype, self.image.dtype)
+
+    def _identity(self) -> float | int:
+        if self.op != "max_pool2d":
+            return 0
+        dtype = self._register_dtype()
+        return -math.inf if is_float(dtype) else 0 if dtype == "bool" else integer_bounds(dtype)[0]
+
+    def _decode(self, sizes: dict[str, int]) -> None:
+        names = [self.kernel.parameter(f"size_{name}", size) for name, size in sizes.items()]
+        for axis, text in decode(self.kernel, "u", names).items():
+            self.kernel.line(f"{list(sizes)[axis]} = {text}")
+
+    def _range(self, axis: str, position: str, count: str) -> None:
+        """Write the taps that meet an element at any of ``count`` positions along an axis."""
+        line = self.kernel.line
+        last = f"edge_{axis}" if count == "1" else f"edge_{axis} + ({count} - 1) * stride_{axis}"
+        line(f"edge_{axis} = {position} * stride_{axis} - begin_{axis}")
+        line(f"low_{axis} = max(0, (dilation_{axis} - 1 - ({last})) // dilation_{axis})")
+        line(f"high_{axis} = min(taps_{axis}, (input_{axis} - edge_{axis} + dilation_{axis} - 1) // dilation_{axis})")
+
+    def _clear(self) -> None:
+        with self.kernel.block("for j in range(count)"):
+            self.kernel.line(f"storerw_{self.register}(sums, j, {self.identity})")
+
+    def _gather(self, at: str) -> None:
+        kernel, t = self.kernel, self.register
+        loaded = f"load_{SUFFIX[self.image.dtype]}(image, {at})"
+        value = kernel.define(loaded)
+        if self.op == "l2_pool2d":
+            value = kernel.define(f"mul_{t}({value}, {value})")
+        combine = "max" if self.op == "max_pool2d" else "add"
+        kernel.line(f"storerw_{t}(sums, j, {combine}_{t}(loadrw_{t}(sums, j), {value}))")
+
+    def _count(self, table: str | None, position: str) -> str:
+        """The source of the number of elements that the window at a position holds."""
+        t = self.register
+        rows = f"cast_i64_{t}(max(high_y - low_y, 0))"
+        if table is not None:
+            return f"mul_{t}({rows}, load_{t}({table}, {position}))"
+        return f"mul_{t}({rows}, cast_i64_{t}(max(high_x - low_x, 0)))"
+
+    def _finish(self, count: str, variable: str, known: dict) -> None:  # type: ignore[type-arg]
+        kernel, t = self.kernel, self.register
+        total = kernel.define(f"loadrw_{t}(sums, j)")
+        if self.op == "average_pool2d":
+            total = kernel.define(f"div_{t}({total}, {count})")
+        elif self.op == "l2_pool2d":
+            total = kernel.define(f"sqrt_{t}({total})")
+        value = rounded(kernel, total, self.epilogue.root.output.dtype)
+        self.epilogue.finish(self.body, value, 3, variable, known)
+
+    def _add(self, units: int) -> None:
+        points = math.prod(self.epilogue.shape)
+        taps = min(self.window.taps[0], self.window.inputs[0]) * min(self.window.taps[1], self.window.inputs[1])
+        self.lowering.add(self.kernel.call(units, points * (taps * 0.15 + 0.3 + self.body.cost_of_point())))
+
+
+def _counts(window: Window, axis: int, dtype: type) -> np.ndarray:
+    """How many taps along an axis meet an element, for each position."""
+    edge = np.arange(window.outputs[axis], dtype=np.int64) * window.strides[axis] - window.begin[axis]
+    step = window.dilations[axis]
+    low = np.maximum(0, (step - 1 - edge) // step)
+    high = np.minimum(window.taps[axis], (window.inputs[axis] - edge + step - 1) // step)
+    return np.maximum(high - low, 0).astype(dtype)
