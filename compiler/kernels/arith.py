@@ -1,8 +1,8 @@
 """Arithmetic, comparison, selection and logic on one value of a register type.
 
 Integers wrap at their own width, and no operand of any operation traps. Floats follow IEEE 754 in round-to-nearest,
-without fast-math flags, except in the reductions: LLVM may reorder ``radd`` and ``rmul``, and ``rmax`` and ``rmin`` give
-either of two zeros that differ in sign.
+without fast-math flags, except in the reductions: LLVM may reorder ``radd`` and ``rmul``, and ``rmax`` and ``rmin``
+give either of two zeros that differ in sign.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from basalt.compiler.kernels import division
+from basalt.compiler.kernels import division, power
 from basalt.compiler.kernels.emit import I1, INTEGERS, REGISTERS, Emitter, Recipe, Scalar
 from llvmlite import ir
 from numba.core import types
@@ -172,6 +172,7 @@ def _integer_recipes(t: Scalar) -> dict[str, Recipe]:
         "div": of(2, partial(division.quotient, t.signed)),
         "rem": of(2, partial(division.remainder, t.signed)),
         "mod": of(2, partial(division.modulo, t.signed)),
+        "pow": of(2, partial(power.integer_power, t.signed)),
         "neg": of(1, _negate_integer),
         "abs": of(1, partial(_absolute_integer, t.signed)),
         "sign": of(1, partial(_sign_integer, t.signed)),

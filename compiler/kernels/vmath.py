@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from basalt.compiler.kernels import vmath_erf, vmath_erf64, vmath_exp, vmath_log, vmath_pow, vmath_trig, vmath_trig64
+from basalt.compiler.kernels import (
+    vmath_arc,
+    vmath_erf,
+    vmath_erf64,
+    vmath_exp,
+    vmath_hyperbolic,
+    vmath_log,
+    vmath_pow,
+    vmath_trig,
+    vmath_trig64,
+)
 from basalt.compiler.kernels.emit import REGISTERS, Emitter, Recipe
 from basalt.compiler.kernels.lanes import Value
 from llvmlite import ir
@@ -18,9 +28,15 @@ __all__ = ["FUNCTIONS", "apply", "recipes"]
 
 Function = Callable[..., Value]
 
+
 def both(function: Function) -> dict[str, Function]:
     """A function that works in either format."""
     return {"f32": function, "f64": function}
+
+
+def through_double(function: Function) -> dict[str, Function]:
+    """A float64 function that serves float32 too, for those that networks rarely use."""
+    return {"f32": lambda x: function(x.double()).single(), "f64": function}
 
 
 FUNCTIONS: dict[str, dict[str, Function]] = {
@@ -38,6 +54,14 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "cos": {"f32": vmath_trig.cos, "f64": vmath_trig64.cos},
     "tan": {"f32": vmath_trig.tan, "f64": vmath_trig64.tan},
     "pow": both(vmath_pow.pow_),
+    "sinh": through_double(vmath_hyperbolic.sinh),
+    "cosh": through_double(vmath_hyperbolic.cosh),
+    "asinh": through_double(vmath_hyperbolic.asinh),
+    "acosh": through_double(vmath_hyperbolic.acosh),
+    "atanh": through_double(vmath_hyperbolic.atanh),
+    "asin": through_double(vmath_arc.asin),
+    "acos": through_double(vmath_arc.acos),
+    "atan": through_double(vmath_arc.atan),
 }
 BINARY = frozenset({"pow"})
 

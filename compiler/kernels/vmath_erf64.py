@@ -1,7 +1,7 @@
 """erf, erfc and gelu in float64: a polynomial about 0, elsewhere exp(-s) times a rational function.
 
-The fits are this project's: Remez' exchange, and Lawson's iteration for the rational ones. The comment beside each gives
-its relative error.
+The fits are this project's: Remez' exchange, and Lawson's iteration for the rational ones. The comment beside each
+gives its relative error.
 """
 
 from __future__ import annotations

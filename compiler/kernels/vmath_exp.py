@@ -9,7 +9,7 @@ from __future__ import annotations
 from basalt.compiler.kernels.lanes import Value, copysign, fma, mad, magnitude, polynomial, select
 from basalt.compiler.kernels.vmath_format import format_of, nearest, power_of_two, scale
 
-__all__ = ["decay", "exp", "expm1", "sigmoid", "tanh"]
+__all__ = ["decay", "exp", "expm1", "quarter_expm1", "reduce", "sigmoid", "tanh"]
 
 LOG2_E = 1.4426950408889634
 
@@ -68,16 +68,19 @@ def exp(x: Value) -> Value:
     return scale(polynomial(r, EXP[form.name]), n)
 
 
+def quarter_expm1(x: Value) -> Value:
+    """(e**x - 1) / 4, which does not overflow before sinh does; inexact for subnormal x."""
+    form = format_of(x)
+    lowest, highest = EXPM1_MINUS_ONE[form.name], form.overflow + 0.5
+    n, r = reduce(select(x > highest, highest, select(x < lowest, lowest, x)))
+    small = mad(polynomial(r, EXPM1[form.name]), r * r, r)
+    quarter = power_of_two(n - 2, form)
+    return mad(small, quarter, quarter - 0.25)
+
+
 def expm1(x: Value) -> Value:
     """e**x - 1, with full relative precision about 0."""
-    form = format_of(x)
-    lowest = EXPM1_MINUS_ONE[form.name]
-    n, r = reduce(select(x > form.overflow, form.overflow, select(x < lowest, lowest, x)))
-    small = mad(polynomial(r, EXPM1[form.name]), r * r, r)
-    # Half the power of two, so that the largest does not overflow before its time.
-    half = power_of_two(n - 1, form)
-    doubled = mad(small, half, half - 0.5) * 2.0
-    return select(magnitude(x) < 2.0 ** -(form.fraction + 2), x, doubled)
+    return select(magnitude(x) < 2.0 ** -(format_of(x).fraction + 2), x, quarter_expm1(x) * 4.0)
 
 
 def decay(x: Value) -> Value:

@@ -14,9 +14,9 @@ __all__ = ["DOUBLE", "SINGLE", "Format", "format_of", "nearest", "power_of_two",
 class Format:
     """A binary interchange format of IEEE 754.
 
-    Adding ``shifter`` leaves a value's nearest integer in its lowest bits; ``ln2`` is log(2) in two parts, the first with
-    so few bits that its product with any exponent is exact; ``overflow`` and ``underflow`` bound the arguments of exp
-    from just outside.
+    Adding ``shifter`` leaves a value's nearest integer in its lowest bits; ``ln2`` is log(2) in two parts, the first
+    with so few bits that its product with any exponent is exact; ``overflow`` and ``underflow`` bound the arguments
+    of exp from just outside.
     """
 
     name: str
@@ -48,7 +48,7 @@ def format_of(x: Value) -> Format:
 
 
 def nearest(x: Value, factor: float = 1.0) -> tuple[Value, Value]:
-    """The integer nearest to x * factor: in the lowest bits of an integer, whose other bits are noise, and as a float."""
+    """The integer nearest to x * factor: in the lowest bits of an integer, the others being noise, and as a float."""
     shifter = format_of(x).shifter
     shifted = x + shifter if factor == 1.0 else mad(x, factor, shifter)
     return shifted.bits(), shifted - shifter
@@ -60,7 +60,7 @@ def power_of_two(n: Value, form: Format) -> Value:
 
 
 def scale(x: Value, n: Value) -> Value:
-    """x * 2**n for n within twice the exponent range, rounded once, by two factors; n in the lowest bits of an integer."""
+    """x * 2**n for n within twice the exponents' range, rounded once; n in the lowest bits of an integer."""
     form = format_of(x)
     half = (n << (form.fraction - 1)) & (-1 << form.fraction)
     first = half + form.one

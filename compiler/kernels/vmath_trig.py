@@ -1,9 +1,9 @@
 """sin, cos and tan in float32, right for every argument however large.
 
-x = n pi/2 + r comes from the product of x with 2/pi in two float64, with the product's own rounding error. For large x the
-leading bits of 2/pi would contribute whole turns only; constants without them take over (the idea of Payne and Hanek,
-"Radian reduction for trigonometric functions", 1983). The polynomials are minimax fits of this project (Remez' exchange,
-then a descent over neighbouring float32 coefficients); the comment beside each gives its relative error.
+x = n pi/2 + r comes from the product of x with 2/pi in two float64, with the product's own rounding error. For large
+x the leading bits of 2/pi would contribute whole turns only; constants without them take over (the idea of Payne and
+Hanek, "Radian reduction for trigonometric functions", 1983). The polynomials are minimax fits of this project (Remez'
+exchange, then a descent over neighbouring float32 coefficients); the comment beside each gives its relative error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """sin, cos and tan in float64, right for every argument however large; on scalars only, for the sake of a table.
 
-The quarter turns in x are its product with 2/pi, of which a table holds, for every 16 exponents of x, the 212 bits that
-matter: leading bits contribute whole turns only (Payne and Hanek, "Radian reduction for trigonometric functions", 1983).
-The polynomials are minimax fits of this project (Remez' exchange).
+The quarter turns in x are its product with 2/pi, of which a table holds, for every 16 exponents of x, the 212 bits
+that matter: leading bits contribute whole turns only (Payne and Hanek, "Radian reduction for trigonometric
+functions", 1983). The polynomials are minimax fits of this project (Remez' exchange).
 """
 
 from __future__ import annotations
@@ -10,22 +10,18 @@ from __future__ import annotations
 import functools
 from fractions import Fraction
 
-from llvmlite import ir
-
 from basalt.compiler.kernels.emit import F64, I32, Emitter
 from basalt.compiler.kernels.lanes import Value, fma, mad, magnitude, polynomial, rint, select
 from basalt.compiler.kernels.vmath_format import DOUBLE, nearest
+from llvmlite import ir
 
 __all__ = ["cos", "sin", "tan"]
 
 # 2/pi in binary, 1280 places
 TWO_OVER_PI = Fraction(
-    0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A424DD2E006492EEA09D1921C
-    << 896
-    | 0xFE1DEB1CB129A73EE88235F52EBB4484E99C7026B45F7E413991D639835339F49C845F8BBDF9283B1FF897FFDE05980F
-    << 512
-    | 0xEF2F118B5A0A6D1F6D367ECF27CB09B74F463F669E5FEA2D7527BAC7EBE5F17B3D0739F78A5292EA6BFB5FB11F8D5D08
-    << 128
+    0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A424DD2E006492EEA09D1921C << 896
+    | 0xFE1DEB1CB129A73EE88235F52EBB4484E99C7026B45F7E413991D639835339F49C845F8BBDF9283B1FF897FFDE05980F << 512
+    | 0xEF2F118B5A0A6D1F6D367ECF27CB09B74F463F669E5FEA2D7527BAC7EBE5F17B3D0739F78A5292EA6BFB5FB11F8D5D08 << 128
     | 0x56033046FC7B6BABF0CFBC209AF4361D,
     1 << 1280,
 )
