@@ -1,4 +1,7 @@
-"""Scalar expressions to source: one primitive call a line, every intermediate of the operator's own data type."""
+"""Scalar expressions to source, one primitive call a line.
+
+Narrow floats (float16, bfloat16) are computed in float32 and rounded where an operator's result leaves its expression.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,11 @@ SUFFIX = {
 """The suffix of the loads and stores of a data type."""
 
 _NARROW = {"float16": "round_f16", "bfloat16": "round_bf16"}
+_EXACT = frozenset({"abs", "neg", "max", "min", "sign", "floor", "ceil", "rint", "trunc", "select"})
+"""Functions of narrow floats whose results their data type holds."""
+_ROUND_FIRST = frozenset({"floor", "ceil", "rint", "trunc", "to"})
+"""Functions with jumps, and casts: what they take is rounded first, or results near a jump would be others than the
+operators' NumPy semantics give."""
 _LOGIC = {"land": "and_u8", "lor": "or_u8", "lxor": "xor_u8"}
 
 
@@ -35,21 +43,32 @@ class TermWriter:
         self._constants: dict[tuple[str, object], str] = {}
 
     def write(self, term: Term, names: Mapping[str, str], params: Mapping[str, float | int]) -> str:
-        """Write a term; returns the name of its value.
+        """Write a term; returns the name of its value, which a narrow float's data type holds.
 
         Args:
             term: the typed expression.
             names: the local name of each operand's value.
             params: the attributes' values.
         """
+        return self._narrow(self._write(term, names, params), term)
+
+    def _write(self, term: Term, names: Mapping[str, str], params: Mapping[str, float | int]) -> str:
+        """Write a term whose value is not rounded to a narrow float yet."""
         if term.op == "name":
             return names[str(term.value)]
         if term.op == "const":
             return self.constant(term.value, term.dtype)  # type: ignore[arg-type]
         if term.op == "param":
             return self.parameter(str(term.value), params[str(term.value)], term.dtype)
-        args = [self.write(a, names, params) for a in term.args]
+        write = self.write if term.op in _ROUND_FIRST else self._write
+        args = [write(a, names, params) for a in term.args]
         return self._define(self._operation(term, args))
+
+    def _narrow(self, name: str, term: Term) -> str:
+        """A value rounded to the narrow float that it stands for, unless that changes nothing."""
+        if term.dtype not in _NARROW or _is_narrow(term):
+            return name
+        return self._define(f"{_NARROW[term.dtype]}({name})")
 
     def constant(self, value: float | int, dtype: str) -> str:
         """A literal of the expression itself, hoisted to the top of the kernel."""
@@ -86,9 +105,7 @@ class TermWriter:
             return f"u8_bool({_LOGIC[term.op]}({', '.join(bytes_)}))"
         if term.op == "lnot":
             return f"u8_bool(not_u8({self._as_byte(args[0], operand)}))"
-        suffix = register_suffix(operand)
-        text = f"{term.op}_{suffix}({', '.join(args)})"
-        return f"{_NARROW[term.dtype]}({text})" if term.dtype in _NARROW else text
+        return f"{term.op}_{register_suffix(operand)}({', '.join(args)})"
 
     def _as_byte(self, name: str, dtype: str) -> str:
         if dtype == BOOL:
@@ -113,6 +130,14 @@ class TermWriter:
             return f"clamp_{wide}({value}, {self.constant(low, target)}, {self.constant(high, target)})"
         value = self._define(name if SUFFIX[source] == wide else f"cast_{SUFFIX[source]}_{wide}({name})")
         return wrap_nibble(value, target)
+
+
+def _is_narrow(term: Term) -> bool:
+    """Whether a narrow float's data type holds the value of a term as it is computed."""
+    if term.op in ("name", "const", "param", "to"):
+        return True
+    args = term.args[1:] if term.op == "select" else term.args
+    return term.op in _EXACT and all(map(_is_narrow, args))
 
 
 def _literal(value: float | int, dtype: str, suffix: str) -> str:

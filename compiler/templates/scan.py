@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from basalt.ops import TensorType
+from basalt.ops.types import is_float
 
 from ..codegen.body import Body
 from ..codegen.kernel import KernelBuilder
@@ -19,7 +20,7 @@ from .raw import raw
 
 @template("cumulative_sum")
 def cumulative_sum(node: Node, lowering: Lowering) -> None:
-    """A running sum along one axis; a unit is one line along it."""
+    """A running sum along one axis, of floats in float64, whose additions take no longer; a unit is one line along it."""
     source, target = lowering.read(node.present[0]), lowering.write(node.output)
     axis = node.attrs["axis"]
     if node.attrs["reversed"]:
@@ -33,17 +34,20 @@ def cumulative_sum(node: Node, lowering: Lowering) -> None:
     result = body.declare_output(Value(_type(target)), target, (*strides[1], target.strides[axis]))
     sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate(lines)]
     n = kernel.parameter("n", source.shape[axis])
-    add, zero = f"add_{register_suffix(source.dtype)}", body.terms.constant(0, source.dtype)
+    sums = "float64" if is_float(source.dtype) else source.dtype
+    held, wide = register_suffix(source.dtype), register_suffix(sums)
+    total = "total" if held == wide else f"cast_{wide}_{held}(total)"
     with kernel.block("for u in range(start, stop)"):
         body.start_row(decode(kernel, "u", sizes))
-        kernel.line(f"total = {zero}")
+        kernel.line(f"total = {body.terms.constant(0, sums)}")
         with kernel.block(f"for j in range({n})"):
             element = body.load(given, given.index(-1, "j"))
             if node.attrs["exclusive"]:
-                body.store(result, result.index(-1, "j"), "total")
-            kernel.line(f"total = {add}(total, {element})")
+                body.store(result, result.index(-1, "j"), total)
+            term = element if held == wide else f"cast_{held}_{wide}({element})"
+            kernel.line(f"total = add_{wide}(total, {term})")
             if not node.attrs["exclusive"]:
-                body.store(result, result.index(-1, "j"), "total")
+                body.store(result, result.index(-1, "j"), total)
     lowering.add(kernel.call(math.prod(lines), source.size * 1.2 + 5.0))
 
 
