@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-
 from basalt.ops import numpy_dtype
 
 from ..ir import Value
