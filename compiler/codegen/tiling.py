@@ -1,4 +1,4 @@
-"""The register tiles of products and convolutions: their shapes and names, and the panels of operands packed for them."""
+"""The register tiles of products and convolutions: shapes and names, and the panels of operands packed for them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import numpy as np
 
 from ..kernels.target import target
 from .terms import SUFFIX
-
-SPAN = 256
-"""Most columns of a row of tiles that are finished together."""
 
 
 def register_type(dtype: str) -> str:
@@ -35,21 +32,6 @@ class TileShape:
     def columns(self) -> int:
         return self.vectors if self.dot else self.vectors * self.lanes
 
-    @property
-    def span(self) -> int:
-        """Tiles side by side that are finished together."""
-        return max(1, SPAN // self.columns)
-
-    @property
-    def pitch(self) -> int:
-        """Columns of scratch memory a row."""
-        return self.span * self.columns
-
-    def scratch(self, dtype: str, rows: int | None = None) -> str:
-        """The source of scratch memory for some rows (default: a tile's) and the spare one."""
-        size = 8 if dtype == "float64" else 4
-        return f"stack_{((rows or self.rows) + 1) * self.pitch * size}()"
-
     def name(self, form: str, row_dtype: str, shared_dtype: str, *, masked: bool = False) -> str:
         """The micro-kernel's name (see :mod:`basalt.compiler.kernels.tiles` and ``dots``)."""
         size = f"{self.rows}x{self.vectors}x{self.lanes}"
@@ -69,9 +51,19 @@ def tile_shape(dtype: str, rows: int, columns: int) -> TileShape:
     """The tile for a product of some size; its width depends on the columns alone: packed weights fit any rows."""
     unit = target()
     lanes = unit.lanes(64 if register_type(dtype) == "float64" else 32)
-    budget = 24 if unit.registers >= 32 else 12
-    vectors = _vectors(-(-columns // lanes), (4, 3, 2, 1) if budget == 24 else (2, 3, 1))
-    return TileShape(tile_rows(rows, min(14, budget // vectors)), vectors, lanes)
+    needed = -(-columns // lanes)
+    vectors = min((2, 3, 1), key=lambda v: -(-needed // v) * _cost_of_row(_most_rows(v), v))
+    return TileShape(tile_rows(rows, _most_rows(vectors)), vectors, lanes)
+
+
+def _most_rows(vectors: int) -> int:
+    """The rows of a tile whose sums leave registers for the operands."""
+    return min(14, (target().registers - 1 - vectors) // vectors)
+
+
+def _cost_of_row(rows: int, vectors: int) -> float:
+    """Cycles a step and row: two multiply-adds or two loads each."""
+    return max(rows * vectors, rows + vectors) / (2 * rows)
 
 
 def dot_shape(dtype: str, rows: int) -> TileShape:
@@ -83,8 +75,13 @@ def dot_shape(dtype: str, rows: int) -> TileShape:
     return TileShape(height, 8 if height == 1 and most == 4 else 4, lanes, dot=True)
 
 
-def _vectors(needed: int, choices: Sequence[int]) -> int:
-    return min(choices, key=lambda v: -(-needed // v) * v)
+def strip_shape(dtype: str, rows: int, columns: int) -> TileShape:
+    """The tile for windows that slide over rows with one operand's vectors: wide, so that few lanes stay empty."""
+    unit = target()
+    lanes = unit.lanes(64 if register_type(dtype) == "float64" else 32)
+    needed = -(-columns // lanes)
+    vectors = min((4, 2, 1) if unit.registers >= 32 else (2, 1), key=lambda v: -(-needed // v) * v)
+    return TileShape(tile_rows(rows, min(14, (24 if unit.registers >= 32 else 12) // vectors)), vectors, lanes)
 
 
 def tile_rows(rows: int, most: int) -> int:
@@ -101,3 +98,35 @@ def pack_panels(array: np.ndarray, columns: int) -> np.ndarray:
     padded = np.zeros((*batches, depth, panels * columns), array.dtype)
     padded[..., :n] = array
     return np.ascontiguousarray(np.moveaxis(padded.reshape(*batches, depth, panels, columns), -2, -3))
+
+
+def products(
+    name: str,
+    *,
+    place: str,
+    pitch: str | int,
+    spare: str | int,
+    rows: str,
+    left: tuple[str, str, str],
+    right: tuple[str, str],
+    loops: Sequence[tuple[str, str, str]],
+    fresh: str,
+    mask: tuple[str, str, str] | None = None,
+) -> str:
+    """The source of a micro-kernel's call (see :mod:`basalt.compiler.kernels.tiles`); sums are in ``tile``.
+
+    Args:
+        name: the micro-kernel.
+        place: the index of the first sum; ``pitch`` leads from row to row, ``spare`` is that of the row to waste.
+        pitch: see ``place``.
+        spare: see ``place``.
+        rows: the number of rows.
+        left: the pointer, first index and row stride of the operand with rows.
+        right: the pointer and first index of the operand that the rows share.
+        loops: up to three loops, innermost first: the count, and the steps of both operands.
+        fresh: whether sums are overwritten.
+        mask: the columns that may be read: low, high, shift.
+    """
+    filled = [*loops, *[("1", "0", "0")] * (3 - len(loops))]
+    operands = [place, pitch, spare, rows, *left, *right, *(x for loop in filled for x in loop), fresh, *(mask or ())]
+    return f"{name}(tile, {', '.join(map(str, operands))})"

@@ -1,9 +1,8 @@
-"""Micro-kernels for inner products: operands whose contiguous dimension is the one that is summed over.
+"""Micro-kernels for inner products, whose operands lie one after another along what is summed over.
 
-``dot_{rows}x{columns}x{lanes}_{s}_{v}_{register}`` computes ``acc[r, c] = sum over k < n of S[r, k] * V[c, k]`` with both
-operands contiguous along k. Its operands, counted in elements: ``acc, index, pitch, rows, columns, S, index, row stride,
-V, index, column stride, n``. If ``rows`` or ``columns`` are fewer than the block has, the last ones are computed again; acc
-has room for them all.
+``dot_{rows}x{columns}x{lanes}_{s}_{v}_{register}`` computes ``acc[r, c] = sum over k < n of S[r, k] * V[c, k]``. Its
+operands, counted in elements: ``acc, index, pitch, rows, columns, S, index, row stride, V, index, column stride, n``.
+If ``rows`` or ``columns`` are fewer than the block has, the last ones are computed again; acc has room for them all.
 """
 
 from __future__ import annotations

@@ -7,19 +7,20 @@
 ``S`` is the operand with rows, of memory type ``s``; ``V`` is shared by the rows, of memory type ``v``. The form says
 which of them are vectors along the columns and which one element broadcast over them: ``bv`` (matrix products,
 convolutions over output channels), ``vv`` (depthwise over channels), ``vb`` (depthwise over width). ``mtile_...`` masks
-the loads of vectors: only columns ``low <= j + shift * k2 < high`` are read, the others count as 0.
+the loads of vectors: only columns ``low <= j + shift * k2 < high`` are read, the others count as 0. In the form ``eb``
+(depthwise over width with a stride of 2, always masked) column ``j`` is element ``2 * j``, of which the masks speak.
 
-Its operands, counted in elements: ``acc, index, pitch, spare, rows, S, index, row stride, V, index``, then ``n, S stride,
-V stride`` for the inner, middle and outer loop, ``fresh`` (whether acc is overwritten or added to), and for masked ones
-``low, high, shift``. ``rows`` may be fewer than the tile has: row ``rows - 1`` is then computed again, into the row of acc
-at index ``spare``, which must exist for that reason. Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix
-Multiplication", 2008.
+Its operands, counted in elements: ``acc, index, pitch, spare, rows, S, index, row stride, V, index``, then ``n``, S's
+stride and V's stride for the inner, middle and outer loop, ``fresh`` (whether acc is overwritten or added to), and for
+masked ones ``low, high, shift``. ``rows`` may be fewer than the tile has: row ``rows - 1`` is then computed again, into
+the row of acc at index ``spare``, which must exist for that reason. Source: Goto and van de Geijn, "Anatomy of
+High-Performance Matrix Multiplication", 2008.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -31,7 +32,7 @@ from numba.core import types
 
 __all__ = ["recipe"]
 
-_NAME = re.compile(r"(m?)tile_(bv|vv|vb)_(\d+)x(\d+)x(\d+)_(f32|f64|f16|bf16)_(f32|f64|f16|bf16)_(f32|f64)")
+_NAME = re.compile(r"(m?)tile_(bv|vv|vb|eb)_(\d+)x(\d+)x(\d+)_(f32|f64|f16|bf16)_(f32|f64|f16|bf16)_(f32|f64)")
 _LOOPS = 3
 
 
@@ -98,22 +99,46 @@ class _Writer:
         self, level: int, sums: list[ir.Value], s: ir.Value, v: ir.Value, masks: list[ir.Value]
     ) -> list[ir.Value]:
         """The loop of one level with those inside it; returns the sums after it."""
+        if level == 0:
+            return self._innermost(sums, s, v, masks)
         count, s_step, v_step = self.loops[level]
 
         def body(k: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             *inner, s_now, v_now = carried
             found = self._masks(k) if self.tile.masked and level == 1 else masks
-            if level == 0:
-                inner = self._products(inner, s_now, v_now, found)
-            else:
-                inner = self._nest(level - 1, inner, s_now, v_now, found)
-            ahead = (
-                self.memory.at(s_now, s_step, self.tile.row_type),
-                self.memory.at(v_now, v_step, self.tile.shared_type),
-            )
-            return [*inner, *ahead]
+            inner = self._nest(level - 1, inner, s_now, v_now, found)
+            return [*inner, *self._ahead(s_now, v_now, s_step, v_step)]
 
         return counted(self.b, count, [*sums, s, v], body)[:-2]
+
+    def _innermost(self, sums: list[ir.Value], s: ir.Value, v: ir.Value, masks: list[ir.Value]) -> list[ir.Value]:
+        count, s_step, v_step = self.loops[0]
+        # A multiply-add takes four cycles, and two start in each: few sums are split into several, added up at last.
+        chains = min(4, max(1, 8 // len(sums)))
+
+        def steps(number: int) -> Callable[[ir.Value, list[ir.Value]], list[ir.Value]]:
+            def body(_: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+                *now, s_now, v_now = carried
+                done: list[ir.Value] = []
+                for i in range(number):
+                    done += self._products(now[i * len(sums) : (i + 1) * len(sums)], s_now, v_now, masks)
+                    s_now, v_now = self._ahead(s_now, v_now, s_step, v_step)
+                return [*done, s_now, v_now]
+
+            return body
+
+        if chains > 1:
+            zeros = [self.e.constant(self.memory.vector, 0)] * (len(sums) * (chains - 1))
+            whole = self.b.sdiv(count, I64(chains))
+            *split, s, v = counted(self.b, whole, [*sums, *zeros, s, v], steps(chains))
+            for i in range(chains, 1, -1):
+                first, last = split[(i - 2) * len(sums) : (i - 1) * len(sums)], split[(i - 1) * len(sums) :]
+                split = split[: (i - 2) * len(sums)] + [self.b.fadd(x, y) for x, y in zip(first, last)]
+            sums, count = split, self.b.srem(count, I64(chains))
+        return counted(self.b, count, [*sums, s, v], steps(1))[:-2]
+
+    def _ahead(self, s: ir.Value, v: ir.Value, s_step: ir.Value, v_step: ir.Value) -> tuple[ir.Value, ir.Value]:
+        return self.memory.at(s, s_step, self.tile.row_type), self.memory.at(v, v_step, self.tile.shared_type)
 
     def _products(self, sums: list[ir.Value], s: ir.Value, v: ir.Value, masks: list[ir.Value]) -> list[ir.Value]:
         tile, columns = self.tile, range(self.tile.vectors)
@@ -130,7 +155,10 @@ class _Writer:
         tile, memory = self.tile, self.memory
         if form == "b":
             return [memory.broadcast(place, kind)] * tile.vectors
-        places = [memory.at(place, I64(j * tile.lanes), kind) for j in range(tile.vectors)]
+        step = 2 * tile.lanes if form == "e" else tile.lanes
+        places = [memory.at(place, I64(j * step), kind) for j in range(tile.vectors)]
+        if form == "e":
+            return [memory.load_even(p, kind, masks[2 * j : 2 * j + 2]) for j, p in enumerate(places)]
         return [memory.load(p, kind, masks[j] if tile.masked else None) for j, p in enumerate(places)]
 
     def _masks(self, k: ir.Value) -> list[ir.Value]:
@@ -138,11 +166,14 @@ class _Writer:
         b, lanes = self.b, self.tile.lanes
         moved = b.mul(k, self.shift)
         low, high = (self._clamped(b.sub(bound, moved)) for bound in (self.low, self.high))
-        return [self.memory.between(low, high, j * lanes) for j in range(self.tile.vectors)]
+        return [self.memory.between(low, high, j * lanes) for j in range(self._width() // lanes)]
+
+    def _width(self) -> int:
+        """Elements that a row of vectors spans."""
+        return self.tile.vectors * self.tile.lanes * (2 if "e" in self.tile.form else 1)
 
     def _clamped(self, bound: ir.Value) -> ir.Value:
-        width = self.tile.vectors * self.tile.lanes
-        inside = self.e.call("llvm.smin", [self.e.call("llvm.smax", [bound, I64(0)]), I64(width)])
+        inside = self.e.call("llvm.smin", [self.e.call("llvm.smax", [bound, I64(0)]), I64(self._width())])
         return self.b.trunc(inside, I32)
 
     def _store(self, sums: list[ir.Value]) -> None:

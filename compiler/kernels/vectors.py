@@ -1,11 +1,11 @@
-"""Vectors of a register type, loaded from memory of any floating-point type: whole, masked, or one element broadcast."""
+"""Vectors of a register type, from memory of any floating-point type: whole, masked, or one element broadcast."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from basalt.compiler.kernels import half
-from basalt.compiler.kernels.emit import I1, I16, I32, REGISTERS, Emitter, like, mangled
+from basalt.compiler.kernels.emit import I1, I16, I32, I64, REGISTERS, Emitter, like, mangled
 from basalt.compiler.kernels.loops import POINTER
 from basalt.compiler.kernels.target import target
 from llvmlite import ir
@@ -22,8 +22,8 @@ class VectorMemory:
         self.vector = ir.VectorType(self.element, lanes)
 
     def at(self, pointer: ir.Value, index: ir.Value, kind: str) -> ir.Value:
-        """The place ``index`` elements of memory type ``kind`` further on."""
-        return self.b.gep(pointer, [index], inbounds=True, source_etype=_memory(kind))
+        """The place ``index`` elements of memory type ``kind`` on; what masks leave out may lie outside a buffer."""
+        return self.b.gep(pointer, [index], source_etype=_memory(kind))
 
     def load(self, place: ir.Value, kind: str, mask: ir.Value | None = None) -> ir.Value:
         """A vector; where ``mask`` is given and does not hold, 0, and memory is not touched."""
@@ -31,6 +31,13 @@ class VectorMemory:
         if mask is None:
             return self._converted(self.b.load(place, typ=type_, align=bytes_of(kind)), kind)
         return self._converted(self._masked(place, type_, mask, bytes_of(kind)), kind)
+
+    def load_even(self, place: ir.Value, kind: str, masks: Sequence[ir.Value]) -> ir.Value:
+        """Every second element of two neighbouring vectors, each with its mask."""
+        second = self.at(place, I64(self.lanes), kind)
+        first, last = (self.load(p, kind, mask) for p, mask in zip((place, second), masks))
+        even = ir.Constant(ir.VectorType(I32, self.lanes), [2 * i for i in range(self.lanes)])
+        return self.b.shuffle_vector(first, last, even)
 
     def broadcast(self, place: ir.Value, kind: str) -> ir.Value:
         """One element in every lane."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from basalt.ops import numpy_dtype
 
 from ..codegen.lowering import Lowering
 from ..codegen.tiling import TileShape, pack_panels
@@ -16,7 +17,8 @@ from .product import Matrix
 MANY_ROWS = 48
 """Rows from which on a large operand is worth a packed copy at run time."""
 LARGE = 1 << 18
-"""Bytes from which on an operand that is not packed misses caches: its rows lie far apart."""
+DEEP = 192
+"""Bytes and rows from which on an operand that is not packed misses caches: its rows lie far apart."""
 
 
 def packed_constant(
@@ -34,34 +36,33 @@ def packed_constant(
     return lowering.packed(value, ("panels", layout, tile.columns), lambda a: pack_panels(arrange(a), tile.columns))
 
 
-def packed_copy(lowering: Lowering, view: View, tile: TileShape) -> View:
-    """A matrix [..., depth, n] copied at run time into panels [..., panels, depth, columns] of a tile."""
-    *batches, depth, n = view.shape
-    *outer, down, along = view.strides
+def packed_copy(lowering: Lowering, view: View, tile: TileShape, depths: int = 1) -> View:
+    """A matrix [..., depth, n] copied at run time into panels [..., panels, depth, columns] of a tile.
+
+    ``depths`` is the number of dimensions that make the depth.
+    """
+    ahead = len(view.shape) - depths - 1
+    batches, depth, n = view.shape[:ahead], view.shape[ahead:-1], view.shape[-1]
+    outer, down, along = view.strides[:ahead], view.strides[ahead:-1], view.strides[-1]
     width, full = tile.columns, n // tile.columns
     rest = n - full * width
-    target = lowering.scratch(view.dtype, (*batches, full + (rest > 0), depth, width))
-    ahead = [0] * len(batches)
+    target = lowering.scratch(view.dtype, (*batches, full + (rest > 0), *depth, width))
 
     def part(first: int, count: int, start: int, columns: int) -> View:
         """Columns of some of the panels."""
-        sizes = (*batches, count, depth, columns)
-        return target.sliced((*ahead, first, 0, start), sizes, (1,) * len(sizes))
+        sizes = (*batches, count, *depth, columns)
+        return target.sliced((*[0] * ahead, first, *[0] * depths, start), sizes, (1,) * len(sizes))
 
     if full:
-        panels = replace(view, shape=(*batches, full, depth, width), strides=(*outer, along * width, down, along))
-        lowering.copy(panels, part(0, full, 0, width))
+        strides = (*outer, along * width, *down, along)
+        lowering.copy(replace(view, shape=(*batches, full, *depth, width), strides=strides), part(0, full, 0, width))
     if rest:
-        last = replace(
-            view,
-            shape=(*batches, 1, depth, rest),
-            strides=(*outer, 0, down, along),
-            offset=view.offset + full * width * along,
-        )
+        offset = view.offset + full * width * along
+        last = replace(view, shape=(*batches, 1, *depth, rest), strides=(*outer, 0, *down, along), offset=offset)
         lowering.copy(last, part(full, 1, 0, rest))
         # What is left of the last panel is computed with, though never stored.
         filling = part(full, 1, rest, width - rest)
-        zero = lowering.add_constant(np.zeros((1,) * len(filling.shape), last.dtype))
+        zero = lowering.add_constant(np.zeros((1,) * len(filling.shape), numpy_dtype(view.dtype)))
         lowering.copy(zero.expanded(filling.shape), filling)
     return target
 
@@ -81,4 +82,4 @@ def matrix_of(view: View, batches: tuple[int, ...]) -> Matrix:
 def worth_packing(view: View, rows: int) -> bool:
     """Whether a matrix [..., depth, columns] of unit stride is better copied into panels before some rows use it."""
     depth, columns = view.shape[-2:]
-    return rows >= MANY_ROWS and depth * columns * view.itemsize > LARGE
+    return rows >= MANY_ROWS and depth >= DEEP and depth * columns * view.itemsize > LARGE

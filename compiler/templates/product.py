@@ -10,20 +10,23 @@ from ..codegen.body import Body
 from ..codegen.epilogue import Epilogue
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.terms import SUFFIX
-from ..codegen.tiling import TileShape, register_type
+from ..codegen.tiling import TileShape, products, register_type
 from ..ir import Value
 from ..views import View, collapse
 from .elementwise import decode
 
-DEPTH_BLOCK = 512
-"""Products that are summed up in one go: short chains round less, and keep operands in the first-level cache."""
-SHORT_BLOCK = 64
-UNIT = 20_000.0
-"""Nanoseconds of work that one unit should take, if there is enough for all cores."""
+DEPTH_BLOCK = 256
+"""Products summed up in one go: short chains round less, and a panel's part of that depth fits a first-level cache."""
+SCRATCH = 1 << 14
+"""Bytes of sums that are collected before the fused operators are applied."""
+CACHE = 3 << 18
+"""Bytes of an operand that stay in a second-level cache while they are used again."""
 READ_COST = 0.03
 """Nanoseconds a byte that is read from beyond the second-level cache."""
-CACHE = 1 << 17
-"""Bytes of the shared operand that the tiles of one unit's row run through."""
+UNIT = 10_000.0
+"""Nanoseconds of work that are worth a unit of their own."""
+MOST_UNITS = 64
+"""Units beyond which finer ones do not spread the work any better."""
 
 
 @dataclass(frozen=True)
@@ -81,44 +84,48 @@ class _Writer:
         self._plan()
 
     def _plan(self) -> None:
-        """How many tiles a unit computes."""
+        """The block of sums that is collected at once (height x group), and the unit (block x chunk) made of such."""
         p, tile = self.product, self.product.tile
-        panels = -(-p.columns // tile.columns)
+        self.panels = -(-p.columns // tile.columns)
         size = p.right.view.itemsize
-        # Few rows read an operand that is not packed once, in the order of its own rows.
-        self.once = not p.right.panels and p.rows <= 2 * tile.rows
-        fitting = tile.span if self.once else CACHE // max(1, p.depth * tile.columns * size)
-        self.group = max(1, min(tile.span, panels, fitting))
-        groups, row_tiles = -(-panels // self.group), -(-p.rows // tile.rows)
-        per_row = tile.nanoseconds(p.depth) * self.group
-        count = max(1, min(row_tiles, int(UNIT / per_row)))
-        stacks = math.prod(p.batches) * groups
-        while count > 1 and stacks * -(-row_tiles // count) < 32:
-            count //= 2
-        self.block = count * tile.rows
-        self.units = stacks * -(-row_tiles // count)
-        self.groups, self.panels = groups, panels
+        stays = p.depth * p.columns * size <= CACHE
+        # What does not stay in the cache is read once for each block of rows: the higher the better.
+        wide = 256 if stays or p.rows <= tile.rows else tile.columns
+        self.group = max(1, min(self.panels, wide // tile.columns))
+        sums = SCRATCH // (8 if self.dtype == "float64" else 4)
+        most = min(sums // (self.group * tile.columns), CACHE // (max(1, p.depth) * p.left.view.itemsize))
+        bands = -(-p.rows // max(1, most // tile.rows * tile.rows))
+        self.height = -(-p.rows // (bands * tile.rows)) * tile.rows
+        work = math.prod(p.batches) * -(-p.rows // tile.rows) * self.panels * tile.nanoseconds(p.depth)
+        wanted = max(1, min(MOST_UNITS, int(work / UNIT))) / math.prod(p.batches)
+        self.block = self.height * max(1, int(bands / max(1.0, wanted)))
+        self.blocks = -(-p.rows // self.block)
+        self.chunk = self.group * max(1, -(-self.panels // self.group) * self.blocks // max(1, math.ceil(wanted)))
+        self.chunks = -(-self.panels // self.chunk)
+        self.units = math.prod(p.batches) * self.blocks * self.chunks
 
     def write(self) -> Call:
         kernel, p, tile = self.kernel, self.product, self.product.tile
-        kernel.line(f"tile = {tile.scratch(self.dtype)}")
-        parameter = kernel.parameter
-        names = {"rows": p.rows, "columns": p.columns, "depth": p.depth, "group": self.group, "panels": self.panels}
-        names |= {"block": self.block, "blocks": -(-p.rows // self.block), "groups": self.groups}
+        size = 8 if self.dtype == "float64" else 4
+        kernel.line(f"tile = stack_{SCRATCH + (tile.rows + 1) * 256 * size}()")
+        names = {"rows": p.rows, "columns": p.columns, "depth": p.depth, "panels": self.panels}
+        names |= {"height": self.height, "group": self.group, "pitch": self.group * tile.columns}
+        names |= {"block": self.block, "blocks": self.blocks, "chunk": self.chunk, "chunks": self.chunks}
         for name, value in names.items():
-            parameter(name, value)
+            kernel.parameter(name, value)
         self._declare_strides()
         with kernel.block("for u in range(start, stop)"):
             indices = self._decode()
-            kernel.line("first_panel = g * group")
-            kernel.line("last_panel = min(first_panel + group, panels)")
-            kernel.line(f"first = first_panel * {tile.columns}")
-            kernel.line(f"last = min(last_panel * {tile.columns}, columns)")
             kernel.line("end = min((b + 1) * block, rows)")
-            with kernel.block(f"for r in range(b * block, end, {tile.rows})"):
-                kernel.line(f"height = min({tile.rows}, end - r)")
-                self._tiles()
-                self._finish(indices)
+            kernel.line("end_panel = min((g + 1) * chunk, panels)")
+            with kernel.block("for top in range(b * block, end, height)"):
+                kernel.line("bottom = min(top + height, end)")
+                with kernel.block("for first_panel in range(g * chunk, end_panel, group)"):
+                    kernel.line("last_panel = min(first_panel + group, end_panel)")
+                    kernel.line(f"first = first_panel * {tile.columns}")
+                    kernel.line(f"last = min(last_panel * {tile.columns}, columns)")
+                    self._sums()
+                    self._finish(indices)
         return kernel.call(self.units, self._cost())
 
     def _declare_strides(self) -> None:
@@ -130,10 +137,12 @@ class _Writer:
         kernel.parameter("right_p", p.right.stride * (1 if p.right.panels else p.tile.columns))
         if p.tile.dot:
             kernel.parameter("right_n", p.right.stride)
-        else:
-            kernel.parameter("left_k", p.left.depth)
-            kernel.parameter("right_k", p.right.depth)
-            kernel.parameter("length", SHORT_BLOCK if self.once else DEPTH_BLOCK)
+            return
+        kernel.parameter("left_k", p.left.depth)
+        kernel.parameter("right_k", p.right.depth)
+        # Few rows read an operand that is not packed once: best in the order of its own rows.
+        once = not p.right.panels and p.rows <= 2 * p.tile.rows
+        kernel.parameter("length", DEPTH_BLOCK // 4 if once else DEPTH_BLOCK)
 
     def _name(self, name: str, text: str) -> None:
         if text != name:
@@ -141,59 +150,64 @@ class _Writer:
 
     def _decode(self) -> dict[int, str]:
         kernel, p = self.kernel, self.product
-        kernel.line("q = u // blocks")
-        kernel.line("b = u - q * blocks")
+        kernel.line("q = u // chunks")
+        kernel.line("g = u - q * chunks")
         if not p.batches:
-            kernel.line("g = q")
+            kernel.line("b = q")
             kernel.line("left_at = 0")
             kernel.line("right_at = 0")
             return {}
-        kernel.line("s = q // groups")
-        kernel.line("g = q - s * groups")
+        kernel.line("s = q // blocks")
+        kernel.line("b = q - s * blocks")
         sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate(p.batches)]
         indices = decode(kernel, "s", sizes)
         for name in ("left", "right"):
             kernel.line(f"{name}_at = " + " + ".join(f"{i} * {name}_b{axis}" for axis, i in indices.items()))
         return indices
 
-    def _tiles(self) -> None:
-        """The micro-kernel for each panel and each block of the depth."""
+    def _sums(self) -> None:
+        """The micro-kernel for each part of the depth, panel and tile of rows."""
         kernel, p, tile = self.kernel, self.product, self.product.tile
-        if tile.dot:
-            self._dots()
-            return
-        masked = not p.right.panels
+        masked = not p.right.panels and not tile.dot
         name = tile.name("bv", p.left.view.dtype, p.right.view.dtype, masked=masked)
-        mask = f", 0, columns - panel * {tile.columns}, 0" if masked else ""
-        with kernel.block("for k in range(0, max(depth, 1), length)"):
-            kernel.line("steps = min(depth - k, length)")
-            with kernel.block("for panel in range(first_panel, last_panel)"):
-                kernel.line(f"place = (panel - first_panel) * {tile.columns}")
-                kernel.line(
-                    f"{name}(tile, place, {tile.pitch}, {tile.rows * tile.pitch}, height, "
-                    "left, left_at + r * left_r + k * left_k, left_r, "
-                    "right, right_at + panel * right_p + k * right_k, "
-                    f"steps, left_k, right_k, 1, 0, 0, 1, 0, 0, k == 0{mask})"
-                )
-
-    def _dots(self) -> None:
-        kernel, p, tile = self.kernel, self.product, self.product.tile
-        with kernel.block("for panel in range(first_panel, last_panel)"):
-            kernel.line(
-                f"{tile.name('', p.left.view.dtype, p.right.view.dtype)}("
-                f"tile, (panel - first_panel) * {tile.columns}, {tile.pitch}, "
-                f"height, columns - panel * {tile.columns}, "
+        place = f"(r - top) * pitch + (panel - first_panel) * {tile.columns}"
+        if tile.dot:
+            self._each_tile(
+                f"{name}(tile, {place}, pitch, count, columns - panel * {tile.columns}, "
                 "left, left_at + r * left_r, left_r, right, right_at + panel * right_p, right_n, depth)"
             )
+            return
+        with kernel.block("for k in range(0, max(depth, 1), length)"):
+            kernel.line("steps = min(depth - k, length)")
+            self._each_tile(
+                products(
+                    name,
+                    place=place,
+                    pitch="pitch",
+                    spare="height * pitch",
+                    rows="count",
+                    left=("left", "left_at + r * left_r + k * left_k", "left_r"),
+                    right=("right", "right_at + panel * right_p + k * right_k"),
+                    loops=[("steps", "left_k", "right_k")],
+                    fresh="k == 0",
+                    mask=("0", f"columns - panel * {tile.columns}", "0") if masked else None,
+                )
+            )
+
+    def _each_tile(self, text: str) -> None:
+        kernel, rows = self.kernel, self.product.tile.rows
+        panels = kernel.block("for panel in range(first_panel, last_panel)")
+        with panels, kernel.block(f"for r in range(top, bottom, {rows})"):
+            kernel.line(f"count = min({rows}, bottom - r)")
+            kernel.line(text)
 
     def _finish(self, indices: dict[int, str]) -> None:
         kernel, p = self.kernel, self.product
         axis = len(p.batches)
-        with kernel.block("for i in range(height)"):
-            kernel.line("row = r + i")
-            self.body.start_row({**indices, axis: "row"})
+        with kernel.block("for r in range(top, bottom)"):
+            self.body.start_row({**indices, axis: "r"})
             known = self.body.hoist(axis + 1)
-            kernel.line(f"base = i * {p.tile.pitch} - first")
+            kernel.line("base = (r - top) * pitch - first")
             with kernel.block("for j in range(first, last)"):
                 kernel.line(f"sum = load_{SUFFIX[self.dtype]}(tile, base + j)")
                 names = dict(known)

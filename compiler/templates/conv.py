@@ -1,0 +1,129 @@
+"""Convolutions: which kernel computes one, by its layouts, window and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..codegen.epilogue import Epilogue
+from ..codegen.lowering import Lowering
+from ..codegen.registry import template
+from ..codegen.tiling import TileShape, pack_panels
+from ..ir import Node, Value
+from ..views import View
+from .geometry import Places, Window, arranged, arranged_array, grouped
+from .packing import packed_copy
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution with its operands in one order of dimensions, whatever their layouts."""
+
+    image: View
+    """[n, groups, channels, height, width]"""
+    filter: Value
+    layout: str
+    """The filter's layout."""
+    order: str
+    """``oihw``, or ``iohw`` if the groups split the filter's input channels (transposed convolution)."""
+    groups: int
+    outputs: int
+    """Output channels a group."""
+    window: Window
+    places: Places
+
+    @property
+    def dtype(self) -> str:
+        return self.image.dtype
+
+    @property
+    def batch(self) -> int:
+        return self.image.shape[0]
+
+    @property
+    def channels(self) -> int:
+        """Input channels a group."""
+        return self.image.shape[2]
+
+    def weights_view(self, lowering: Lowering) -> View:
+        """[groups, outputs, channels, height, width]"""
+        view = grouped(arranged(lowering.read(self.filter), self.layout, self.order), 0, self.groups)
+        return view.permuted(self._outputs_first)
+
+    def weights_array(self, array: np.ndarray) -> np.ndarray:
+        """:meth:`weights_view` for an array."""
+        given = arranged_array(array, self.layout, self.order)
+        split = given.reshape(self.groups, given.shape[0] // self.groups, *given.shape[1:])
+        return split.transpose(self._outputs_first)
+
+    @property
+    def _outputs_first(self) -> tuple[int, ...]:
+        return (0, 1, 2, 3, 4) if self.order[0] == "o" else (0, 2, 1, 3, 4)
+
+    def panels(self, lowering: Lowering, tile: TileShape) -> View:
+        """The filter as [groups, panels, height, width, channels, columns] of a tile over output channels."""
+        if self.filter.is_constant:
+            return lowering.packed(
+                self.filter, ("filter", self.layout, self.order, self.groups, tile.columns), self._pack(tile)
+            )
+        view = self.weights_view(lowering).permuted((0, 3, 4, 2, 1))
+        return packed_copy(lowering, view, tile, depths=3)
+
+    def _pack(self, tile: TileShape) -> Callable[[np.ndarray], np.ndarray]:
+        def pack(array: np.ndarray) -> np.ndarray:
+            weights = self.weights_array(array).transpose(0, 3, 4, 2, 1)
+            groups, *taps, channels, outputs = weights.shape
+            panels = pack_panels(weights.reshape(groups, -1, outputs), tile.columns)
+            return panels.reshape(groups, -1, *taps, channels, tile.columns)
+
+        return pack
+
+
+@template("conv2d", epilogue=True)
+def conv2d(node: Node, lowering: Lowering) -> None:
+    """A convolution, by the kernel that suits its layout, window and groups."""
+    from .conv_channels import channels_call
+    from .conv_depthwise import depthwise_channels_call, depthwise_columns_call, over_channels, over_columns
+    from .conv_point import point_call
+
+    c = _convolution(lowering.epilogue(node), "oihw")
+    if over_channels(c):
+        lowering.add(depthwise_channels_call(c, lowering))
+    elif over_columns(c):
+        lowering.add(depthwise_columns_call(c, lowering))
+    elif c.window.is_point:
+        lowering.add(point_call(c, lowering))
+    else:
+        lowering.add(channels_call(c, lowering))
+
+
+@template("conv_transpose2d", epilogue=True)
+def conv_transpose2d(node: Node, lowering: Lowering) -> None:
+    """A transposed convolution."""
+    from .conv_transpose import transposed_call
+
+    lowering.add(transposed_call(_convolution(lowering.epilogue(node), "iohw"), lowering))
+
+
+def _convolution(epilogue: Epilogue, filter_order: str) -> Convolution:
+    """The operands in one order of dimensions; the filter's first letter is the channel that groups split."""
+    attrs = epilogue.root.attrs
+    layout, groups = attrs["input_layout"], attrs["groups"]
+    given = epilogue.operand_values[1]
+    assert given is not None
+    sizes = {letter: given.shape[attrs["filter_layout"].index(letter)] for letter in "oihw"}
+    image = grouped(arranged(epilogue.operand(0), layout, "nchw"), 1, groups)
+    outputs = [epilogue.shape[layout.index(letter)] for letter in "hw"]
+    bias = epilogue.operand(2) if len(epilogue.operand_values) > 2 and epilogue.operand_values[2] else None
+    return Convolution(
+        image,
+        given,
+        attrs["filter_layout"],
+        filter_order,
+        groups,
+        sizes["o"] // groups if filter_order[0] == "o" else sizes["o"],
+        Window.of(attrs, (sizes["h"], sizes["w"]), image.shape[3:], outputs, transposed=filter_order[0] == "i"),
+        Places(epilogue, layout, bias),
+    )
