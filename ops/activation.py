@@ -10,7 +10,7 @@ from .convert import double, nullable, number
 from .elementwise import Elementwise
 from .registry import register
 from .schema import Attrs, Operand, Option, Output, Types, fail
-from .types import ANY, FLOATS, SIGNED, TensorType
+from .types import ANY, FLOATS, SIGNED, TensorType, is_float
 
 
 class _Activation(Elementwise):
@@ -22,6 +22,7 @@ class Clamp(_Activation):
     """Each element limited to the range ``min_value`` to ``max_value``; NaN stays NaN.
 
     The bounds are cast to the input's data type: an int of any size keeps its value as far as that data type holds it.
+    A bound that is NaN does not limit floats, as none given.
     """
 
     name = webnn = "clamp"
@@ -35,8 +36,9 @@ class Clamp(_Activation):
     section = "api-mlgraphbuilder-clamp"
 
     def infer(self, t: Types, a: Attrs) -> Sequence[TensorType]:
-        a["min_value"] = -math.inf if a["min_value"] is None else a["min_value"]
-        a["max_value"] = math.inf if a["max_value"] is None else a["max_value"]
+        for name, unlimited in (("min_value", -math.inf), ("max_value", math.inf)):
+            if a[name] is None or (is_float(t.input.dtype) and a[name] != a[name]):
+                a[name] = unlimited
         outputs = super().infer(t, a)
         if a["min_value"] > a["max_value"]:
             fail(f"min_value is {a['min_value']}, greater than max_value, {a['max_value']}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Set
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from .schema import fail
 from .types import WEBNN_TYPES, integer_bounds, is_float
 
 UINT_MAX = 2**32 - 1
+MAX_TENSORS = 8192
+"""How many tensors an operator may take or give (the standard's valid tensor count): the longest sequence in a call."""
 Convert = Callable[[Any], Any]
 
 
@@ -50,13 +53,25 @@ uint = integer(0, UINT_MAX)
 int32 = integer(-(2**31), 2**31 - 1)
 
 
+def listed(value: Any) -> list[Any]:
+    """The items of a sequence or an iterator; what has no order (a set), no end or no items is refused."""
+    if isinstance(value, (str, bytes, Mapping, Set)):
+        fail(f"expected a sequence, got {value!r}")
+    try:
+        iterator = iter(value)
+    except TypeError:
+        fail(f"expected a sequence, got {value!r}")
+    items = list(islice(iterator, MAX_TENSORS + 1))
+    if len(items) > MAX_TENSORS:
+        fail(f"expected at most {MAX_TENSORS} values, got more")
+    return items
+
+
 def sequence(item: Convert, length: int | None = None) -> Convert:
     """A tuple of converted items, of a given length if one is stated. Its length may also be checked by the rule."""
 
     def convert(value: Any) -> tuple[Any, ...]:
-        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-            fail(f"expected a sequence, got {value!r}")
-        items = tuple(item(v) for v in value)
+        items = tuple(item(v) for v in listed(value))
         if length is not None and len(items) != length:
             fail(f"expected {length} values, got {len(items)}: {items}")
         return items

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .convert import cast_number, dimension, enum, number, positive, sequence, uint
+from .convert import MAX_TENSORS, cast_number, dimension, enum, number, positive, sequence, uint
 from .dims import Dim
 from .layout import concrete
 from .registry import register
 from .schema import Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
 from .shapes import check_axis, check_shape, same_dim, text
-from .slicing import MAX_TENSORS
 from .types import ANY, TensorType
 
 

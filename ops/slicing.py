@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .convert import boolean, dimension, int32, integer, nullable, positive, sequence, uint
+from .convert import MAX_TENSORS, boolean, dimension, int32, integer, nullable, positive, sequence, uint
 from .dims import Dim, ceil_div
 from .layout import concrete
 from .registry import register
 from .schema import Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
 from .shapes import check_axis, text
 from .types import ANY, TensorType
-
-MAX_TENSORS = 8192
-"""The largest number of tensors that one operator takes or gives (the standard's valid tensor count)."""
 
 
 @register

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -54,6 +55,9 @@ REFUSED: list[tuple[Callable[[Any], Any], Any, str]] = [
     (double, 10**400, "expected a finite number"), (enum("a"), "b", "expected one of a, got 'b'"),
     (enum("a"), None, "got None"), (data_type, "float64", "expected one of float32"), (data_type, 3, "got 3"),
     (data_type, np.float64, "got <class 'numpy.float64'>"), (data_type, ml_dtypes.int4, "expected one of float32"),
+    (sequence(uint), np.array(3), "expected a sequence, got array(3)"), (sequence(uint), {1, 2}, "expected a sequence"),
+    (sequence(uint), {1: 2}, "expected a sequence, got {1: 2}"), (sequence(uint), object(), "expected a sequence"),
+    (sequence(uint), itertools.count(), "expected at most 8192 values, got more"),
 ]  # fmt: skip
 
 

@@ -143,9 +143,19 @@ def test_clamp(dtype: str, shape: tuple[int, ...], seed: int, low: float | None,
         np.testing.assert_array_equal(output("clamp", x, min_value=low, max_value=high), expected)
 
 
-def test_clamp_with_a_bound_that_is_nan_gives_nan() -> None:
-    x = np.array([1.0, -2.0], np.float32)
-    assert np.isnan(output("clamp", x, min_value=math.nan)).all()
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_clamp_with_a_bound_that_is_nan_does_not_limit_that_side(dtype: str) -> None:
+    x = np.array([1.0, -2.0, math.inf, -math.inf, math.nan], dtype)
+    np.testing.assert_array_equal(output("clamp", x, min_value=math.nan), x)
+    np.testing.assert_array_equal(output("clamp", x, max_value=math.nan), x)
+    np.testing.assert_array_equal(
+        output("clamp", x, min_value=math.nan, max_value=0.5), np.minimum(x, x.dtype.type(0.5))
+    )
+    np.testing.assert_array_equal(output("clamp", x, min_value=10**400), np.where(np.isnan(x), x, math.inf))
+
+
+def test_clamp_of_integers_takes_a_bound_that_is_nan_for_0() -> None:
+    assert output("clamp", np.array([-3, 3], np.int8), min_value=math.nan).tolist() == [0, 3]
 
 
 @pytest.mark.parametrize("name", ["equal", "not_equal", "greater", "greater_or_equal", "lesser", "lesser_or_equal"])
