@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from basalt.ops import Operator, all_operators
+from basalt.ops import Operator, all_operators, dtype_name
+from basalt.ops.convert import MAX_TENSORS, listed
+from basalt.ops.schema import RuleError
 from basalt.runtime.context import BaseContext
 from basalt.runtime.tensor import MLTensor
 
@@ -32,8 +34,8 @@ class MLGraphBuilder(OperatorMethods):
 
     Args:
         context: the context that the graph will belong to.
-        extended: whether operators also take the data types that the standard lacks (float64, bfloat16, bool, ...)
-            where similar ones are allowed.
+        extended: whether inputs and constants may have data types that the standard lacks (float64, bfloat16, bool,
+            ...), and operators take them where similar ones are allowed.
 
     Raises:
         InvalidStateError: for a destroyed context.
@@ -67,14 +69,18 @@ class MLGraphBuilder(OperatorMethods):
 
         Raises:
             InvalidStateError: after build, and once the context is destroyed.
-            ValidationError: for a name that is empty or taken, an unknown data type, or sizes out of range.
+            ValidationError: for a name that is empty or taken, a data type that is unknown or, unless the builder is
+                extended, not one of the standard's, or sizes out of range.
         """
         self._check_usable("input")
         builder_inputs.check_name(name, "input")
         what = f"input {name!r}"
         if name in self._inputs:
             raise ValidationError(f"{what}: the graph has an input of this name already")
-        value = self._inputs[name] = Value(builder_inputs.tensor_type(data_type, shape, what), name)
+        type_ = builder_inputs.tensor_type(data_type, shape, what)
+        if not self._extended:
+            builder_inputs.check_standard(type_.dtype, what)
+        value = self._inputs[name] = Value(type_, name)
         return MLOperand(self, value)
 
     def constant(self, data_type: Any, value: Any = None) -> MLOperand:
@@ -91,8 +97,8 @@ class MLGraphBuilder(OperatorMethods):
 
         Raises:
             InvalidStateError: after build, and once the context is destroyed.
-            ValidationError: for arguments of other types, and for a tensor of another context, destroyed or not
-                constant.
+            ValidationError: for arguments of other types, for a data type that the standard lacks unless the builder
+                is extended, and for a tensor of another context, destroyed or not constant.
         """
         if isinstance(data_type, MLTensor):
             array = builder_inputs.tensor_elements(data_type, value, self._context)
@@ -100,6 +106,8 @@ class MLGraphBuilder(OperatorMethods):
         else:
             self._check_usable("constant")
             array = builder_inputs.constant_elements(data_type, value)
+        if not self._extended:
+            builder_inputs.check_standard(dtype_name(array.dtype), "constant")
         return MLOperand(self, self._constants.add(array))
 
     def build(self, outputs: Mapping[str, MLOperand]) -> MLGraph:
@@ -197,9 +205,13 @@ class MLGraphBuilder(OperatorMethods):
 
     def _sequence_values(self, operator: Operator, operands: Any, label: str) -> tuple[Value, ...]:
         what = f"{operator.describe((), label)}: {operator.operands[0].name}"
-        if isinstance(operands, (str, bytes, Mapping, MLOperand)) or not hasattr(operands, "__iter__"):
-            raise ValidationError(f"{what} is {_shown(operands)}, expected a sequence of operands")
-        values = tuple([self._value_of(operand, f"{what}[{i}]") for i, operand in enumerate(operands)])
+        try:
+            given = listed(operands)
+        except RuleError:
+            raise ValidationError(
+                f"{what} is {_shown(operands)}, expected a sequence of at most {MAX_TENSORS} operands"
+            ) from None
+        values = tuple([self._value_of(operand, f"{what}[{i}]") for i, operand in enumerate(given)])
         if not values:
             raise ValidationError(f"{what} is empty, expected at least one operand")
         return values

@@ -10,6 +10,7 @@ from basalt.ops import Dim, SymDim, TensorType, dtype_name, numpy_dtype, parse_d
 from basalt.ops.convert import cast_number, number
 from basalt.ops.dims import product
 from basalt.ops.schema import RuleError
+from basalt.ops.types import WEBNN_TYPES
 from basalt.runtime.context import BaseContext
 from basalt.runtime.descriptors import (
     MAX_DIMENSION,
@@ -26,7 +27,7 @@ from basalt.errors import ValidationError
 
 from .operand import MLOperand
 
-__all__ = ["check_name", "clean_label", "constant_elements", "tensor_elements", "tensor_type"]
+__all__ = ["check_name", "check_standard", "clean_label", "constant_elements", "tensor_elements", "tensor_type"]
 
 _CONSTANT = "constant"
 
@@ -35,6 +36,15 @@ def check_name(name: Any, what: str) -> None:
     """Refuse a name that is not a string or empty."""
     if not isinstance(name, str) or not name:
         raise ValidationError(f"{what}: name is {name!r}, expected a string that is not empty")
+
+
+def check_standard(dtype: str, what: str) -> None:
+    """Refuse a data type that the standard lacks."""
+    if dtype not in WEBNN_TYPES:
+        raise ValidationError(
+            f"{what}: the data type is {dtype}, expected one of {', '.join(WEBNN_TYPES)}; "
+            f"MLGraphBuilder(context, extended=True) takes others"
+        )
 
 
 def clean_label(label: Any, what: str) -> str:

@@ -123,22 +123,6 @@ class OperatorMethods:
         """The input repeated along its dimensions of size 1, and along new leading ones, to fill a shape."""
     def reverse(self, input: MLOperand, *, axes: Sequence[int] | None = None, label: str = "") -> MLOperand:
         """The elements in opposite order along the given axes."""
-    def slice(
-        self,
-        input: MLOperand,
-        starts: Sequence[Dim],
-        sizes: Sequence[Dim],
-        *,
-        strides: Sequence[int] | None = None,
-        label: str = "",
-    ) -> MLOperand:
-        """A part of the input: in each dimension ``sizes`` elements from ``starts`` on, of which every ``strides`..."""
-    def split(
-        self, input: MLOperand, splits: int | Sequence[Dim], *, axis: int = 0, label: str = ""
-    ) -> tuple[MLOperand, ...]:
-        """The input cut into parts along an axis: a list of tensors."""
-    def triangular(self, input: MLOperand, *, upper: bool = True, diagonal: int = 0, label: str = "") -> MLOperand:
-        """The upper or lower triangle of each matrix in the last two dimensions; the other elements are 0."""
     def concat(self, inputs: Sequence[MLOperand], axis: int, *, label: str = "") -> MLOperand:
         """The inputs one after another along an axis; their other dimensions must agree."""
     def pad(
@@ -409,6 +393,22 @@ class OperatorMethods:
         self, condition: MLOperand, true_value: MLOperand, false_value: MLOperand, *, label: str = ""
     ) -> MLOperand:
         """``true_value`` where ``condition`` is not 0, else ``false_value``; all three are broadcast to each other."""
+    def slice(
+        self,
+        input: MLOperand,
+        starts: Sequence[Dim],
+        sizes: Sequence[Dim],
+        *,
+        strides: Sequence[int] | None = None,
+        label: str = "",
+    ) -> MLOperand:
+        """A part of the input: in each dimension ``sizes`` elements from ``starts`` on, of which every ``strides`..."""
+    def split(
+        self, input: MLOperand, splits: int | Sequence[Dim], *, axis: int = 0, label: str = ""
+    ) -> tuple[MLOperand, ...]:
+        """The input cut into parts along an axis: a list of tensors."""
+    def triangular(self, input: MLOperand, *, upper: bool = True, diagonal: int = 0, label: str = "") -> MLOperand:
+        """The upper or lower triangle of each matrix in the last two dimensions; the other elements are 0."""
     def softmax(self, input: MLOperand, axis: int, *, label: str = "") -> MLOperand:
         """The exponentials along an axis divided by their sum, computed without overflow."""
     def abs(self, input: MLOperand, *, label: str = "") -> MLOperand:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Set, Sized
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -82,11 +83,16 @@ def check_shape(shape: Any, what: str) -> tuple[int, ...]:
 
 def dimensions(shape: Any, what: str) -> tuple[Any, ...]:
     """The unchecked dimensions of a shape of at most :data:`MAX_RANK` dimensions."""
-    if isinstance(shape, (str, bytes, Mapping)) or not isinstance(shape, Iterable):
-        raise ValidationError(f"{what}: shape is {shape!r}, expected a sequence of dimensions")
-    dims = tuple(shape)
+    try:
+        if isinstance(shape, (str, bytes, Mapping, Set)):
+            raise TypeError
+        iterator = iter(shape)
+    except TypeError:
+        raise ValidationError(f"{what}: shape is {shape!r}, expected a sequence of dimensions") from None
+    dims = tuple(islice(iterator, MAX_RANK + 1))
     if len(dims) > MAX_RANK:
-        raise ValidationError(f"{what}: shape {list(dims)} has rank {len(dims)}, expected at most {MAX_RANK}")
+        rank = len(shape) if isinstance(shape, Sized) else f"more than {MAX_RANK}"
+        raise ValidationError(f"{what}: shape {shape!r} has rank {rank}, expected at most {MAX_RANK}")
     return dims
 
 

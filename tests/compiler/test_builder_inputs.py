@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import itertools
 from typing import Any
 
 import ml_dtypes
@@ -94,6 +95,9 @@ def test_symbolic_dimensions_can_be_calculated_with(builder: basalt.MLGraphBuild
         (("x", "float32", (" ",)), "has a dimension without a name"),
         (("x", "float32", (2**16, 2**15)), "has 2147483648 elements, expected at most 2147483647"),
         (("x", "float32", (1,) * 9), "has rank 9, expected at most 8"),
+        (("x", "float32", itertools.count(1)), "has rank more than 8, expected at most 8"),
+        (("x", "float32", np.array(3)), r"shape is array\(3\), expected a sequence of dimensions"),
+        (("x", "float32", {2, 3}), r"shape is \{2, 3\}, expected a sequence of dimensions"),
         (("x", {"shape": [1]}), "lacks dataType"),
         (("x", {"dataType": "int8"}), "lacks shape"),
         (
@@ -244,7 +248,8 @@ def test_an_operand_is_no_constant(builder: basalt.MLGraphBuilder) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.bool_, np.int16, ml_dtypes.bfloat16, ml_dtypes.int4])
-def test_constants_may_have_types_that_the_standard_lacks(builder: basalt.MLGraphBuilder, dtype: Any) -> None:
+def test_constants_may_have_types_that_the_standard_lacks(context: basalt.MLContext, dtype: Any) -> None:
+    builder = basalt.MLGraphBuilder(context, extended=True)
     assert builder.constant(np.ones(3, dtype)).data_type == np.dtype(dtype).name
 
 

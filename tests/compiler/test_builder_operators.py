@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from typing import Any
 
 import numpy as np
@@ -148,8 +149,16 @@ def test_sequences_of_operands(builder: basalt.MLGraphBuilder, x: basalt.MLOpera
         ),
         (lambda b, x: b.conv2d(x, x, bias=1.0, label="s"), r'conv2d "s": operand bias is 1.0 \(float\)'),
         (lambda b, x: b.concat(x, 0), r"concat: inputs is one operand, <MLOperand 'x' .*>, expected a sequence"),
-        (lambda b, x: b.concat(3, 0), r"concat: inputs is 3 \(int\), expected a sequence of operands"),
-        (lambda b, x: b.concat("xx", 0), r"concat: inputs is 'xx' \(str\), expected a sequence of operands"),
+        (lambda b, x: b.concat(3, 0), r"concat: inputs is 3 \(int\), expected a sequence of at most 8192 operands"),
+        (
+            lambda b, x: b.concat("xx", 0),
+            r"concat: inputs is 'xx' \(str\), expected a sequence of at most 8192 operands",
+        ),
+        (lambda b, x: b.concat({x: 1}, 0), r"concat: inputs is \{<MLOperand .*, expected a sequence of at most 8192"),
+        (
+            lambda b, x: b.concat(itertools.repeat(x), 0),
+            r"concat: inputs is repeat.*, expected a sequence of at most 8192",
+        ),
         (lambda b, x: b.concat([], 0), r"concat: inputs is empty, expected at least one operand"),
         (lambda b, x: b.concat([x, 1], 0, label="j"), r'concat "j": inputs\[1\] is 1 \(int\), expected an MLOperand'),
         (lambda b, x: b.conv2d(x, x, stride=(1, 1)), r"conv2d has no option stride; did you mean strides\?"),
@@ -214,6 +223,17 @@ def test_labels_are_made_harmless(builder: basalt.MLGraphBuilder, x: basalt.MLOp
 
 def test_other_formats_types_need_an_extended_builder() -> None:
     plain, extended = BUILDER(basalt.MLContext()), BUILDER(basalt.MLContext(), extended=True)
-    with pytest.raises(ValidationError, match="input is float64, expected one of float16, float32"):
-        plain.sigmoid(plain.input("x", "float64", (2,)))
+    with pytest.raises(ValidationError, match=r"input 'x': the data type is float64, expected one of float32,.* exten"):
+        plain.input("x", "float64", (2,))
+    tensor = plain.context.create_constant_tensor(np.ones(3))
+    for arguments in (
+        (np.ones(3, np.int16),),
+        ("bool", 1),
+        ({"dataType": "float64", "shape": [1]}, b"12345678"),
+        (tensor,),
+    ):
+        with pytest.raises(
+            ValidationError, match=r"constant: the data type is .*, expected one of float32, .*extended=True"
+        ):
+            plain.constant(*arguments)
     assert extended.sigmoid(extended.input("x", "float64", (2,))).data_type == "float64"

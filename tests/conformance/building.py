@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from basalt.ops.types import WEBNN_TYPES
 
 import basalt
 
@@ -17,7 +18,9 @@ CONTEXT = basalt.MLContext()
 
 def build(case: Case, context: basalt.MLContext = CONTEXT) -> basalt.MLGraph:
     """The graph of a case: its constants as constants, everything else as inputs."""
-    builder = basalt.MLGraphBuilder(context)
+    builder = basalt.MLGraphBuilder(
+        context, extended=not all(a.dtype.name in WEBNN_TYPES for a in case.inputs.values())
+    )
     values = {name: _start(builder, name, array, name in case.constants) for name, array in case.inputs.items()}
     for call in case.calls:
         results = _call(builder, call, values)
