@@ -16,6 +16,7 @@ __all__ = ["CacheFolder", "Entry", "cache_path"]
 
 _SUFFIX = ".kernel"
 _TEMPORARY = ".tmp-"
+_STAMP = ".last-pruned"
 _LARGEST = 256 << 20
 _FRESH = 3600.0
 """Seconds for which a file's time of last use stays as it is, so that a hit rarely writes to the disk."""
@@ -109,6 +110,20 @@ class CacheFolder:
             path.unlink()
         except OSError:
             return False
+        return True
+
+    def is_due(self) -> bool:
+        """Whether nobody has asked this for an hour: looking through thousands of files is not for every process."""
+        if self.path is None:
+            return False
+        stamp = self.path / _STAMP
+        try:
+            if time.time() - stamp.stat().st_mtime < _FRESH:
+                return False
+        except OSError:
+            pass
+        with contextlib.suppress(OSError):
+            stamp.touch(mode=0o600)
         return True
 
     def remove_abandoned(self) -> None:

@@ -137,9 +137,11 @@ class KernelCache:
     def _keep(self, key: KernelKey, code: bytes) -> None:
         self.compiled += 1
         self._remember(key.name, code)
-        if self.folder.write(key.name, pack(key, code)) and not self._pruned:
+        folder = self.folder
+        if folder.write(key.name, pack(key, code)) and not self._pruned:
             self._pruned = True
-            self.prune(_disk_limit())
+            if folder.is_due():
+                self.prune(_disk_limit())
 
     def _remember(self, name: str, code: bytes) -> None:
         with self._lock:

@@ -88,7 +88,7 @@ def damage(path: Path, how: str) -> None:
 @pytest.mark.parametrize("how", ["empty", "truncated", "extended", "magic", "version", "header", "code", "digest"])
 def test_a_damaged_file_is_a_miss_and_is_replaced(tmp_path: Path, code: bytes, how: str) -> None:
     fresh(tmp_path).kernel(key("a"), lambda: code)
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("*.kernel")
     good = path.read_bytes()
     damage(path, how)
     cache = fresh(tmp_path)
@@ -99,7 +99,7 @@ def test_a_damaged_file_is_a_miss_and_is_replaced(tmp_path: Path, code: bytes, h
 
 def test_a_file_under_another_name_is_a_miss(tmp_path: Path, code: bytes) -> None:
     fresh(tmp_path).kernel(key("a"), lambda: code)
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("*.kernel")
     path.rename(tmp_path / (key("b").name + ".kernel"))
     assert not fresh(tmp_path).has(key("b"))
 
@@ -157,22 +157,28 @@ def test_pruning_removes_what_was_unused_for_longest(tmp_path: Path) -> None:
     size = cache.info().nbytes // 4
     assert cache.prune(10 * size) == 0
     assert cache.prune(2 * size) == 2 * size
-    assert {path.stem for path in tmp_path.iterdir()} == {key("c").name, key("d").name}
+    assert {path.stem for path in tmp_path.glob("*.kernel")} == {key("c").name, key("d").name}
     assert cache.clear() == 2 * size and cache.info().files == 0
     cache.code(key("a"), lambda: b"again")
     assert cache.compiled == 5
 
 
-def test_the_first_write_of_a_process_prunes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_write_of_a_process_prunes_if_nobody_did_for_an_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache = fresh(tmp_path)
     for name in "abcd":
         cache.code(key(name), lambda: bytes(1000))
     monkeypatch.setenv("BASALT_CACHE_MAX_BYTES", "2500")
     fresh(tmp_path).code(key("e"), lambda: bytes(1000))
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.glob("*.kernel"))) == 5
+    os.utime(tmp_path / ".last-pruned", (0, time.time() - 7200))
+    fresh(tmp_path).code(key("f"), lambda: bytes(1000))
+    assert len(list(tmp_path.glob("*.kernel"))) == 2
     monkeypatch.setenv("BASALT_CACHE_MAX_BYTES", "lots")
+    os.utime(tmp_path / ".last-pruned", (0, 0))
     with pytest.warns(RuntimeWarning, match="BASALT_CACHE_MAX_BYTES is 'lots'"):
-        fresh(tmp_path).code(key("f"), lambda: bytes(1000))
+        fresh(tmp_path).code(key("g"), lambda: bytes(1000))
 
 
 def test_the_process_has_one_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
