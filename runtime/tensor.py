@@ -10,7 +10,7 @@ import numpy as np
 from basalt.errors import ValidationError
 
 from .dtypes import numpy_dtype
-from .memory import aligned_empty
+from .memory import aligned_empty, aligned_zeros
 
 if TYPE_CHECKING:
     from .context import BaseContext
@@ -43,7 +43,9 @@ class MLTensor:
         self._readable = readable
         self._writable = writable
         self._constant = elements is not None
-        data = _aligned_zeros(dtype, shape)
+        wanted = numpy_dtype(dtype)
+        make = aligned_zeros if elements is None else aligned_empty
+        data = make(math.prod(shape) * wanted.itemsize).view(wanted).reshape(shape)
         if elements is not None:
             data[...] = elements
             data.flags.writeable = False
@@ -102,10 +104,3 @@ class MLTensor:
     def __repr__(self) -> str:
         state = " constant" if self._constant else ""
         return f"<MLTensor{state}{' destroyed' if self.destroyed else ''} {self._dtype}{list(self._shape)}>"
-
-
-def _aligned_zeros(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    wanted = numpy_dtype(dtype)
-    raw = aligned_empty(math.prod(shape) * wanted.itemsize)
-    raw[:] = 0
-    return raw.view(wanted).reshape(shape)

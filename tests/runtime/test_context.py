@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import resource
 import threading
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -353,3 +355,14 @@ def test_dispatches_from_several_threads_do_not_mix(context: basalt.MLContext) -
 def test_op_support_limits(context: basalt.MLContext) -> None:
     limits = context.op_support_limits()
     assert {"input", "constant", "output", "conv2d"} <= limits.keys()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the process's resident memory from /proc")
+def test_a_large_tensor_takes_memory_only_where_it_is_used(context: basalt.MLContext) -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    before = resident()
+    tensor = context.create_tensor("int64", (2**27,), readable=True)
+    assert resident() - before < 2**26
+    assert not np.any(tensor.data("test")[:: 2**24])
