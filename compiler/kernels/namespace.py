@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from basalt.compiler.kernels import arith, convert, dots, memory, stack, tiles, vmath
+from basalt.compiler.kernels import arith, convert, dots, memory, stack, tiles
 from basalt.compiler.kernels.emit import Recipe, build
 
 __all__ = ["SUFFIXES", "names_for", "namespace", "resolve"]
@@ -23,13 +23,21 @@ SUFFIXES = {
 
 
 @functools.cache
-def _recipes() -> dict[str, Recipe]:
-    return memory.recipes() | arith.recipes() | convert.recipes() | vmath.recipes()
+def _simple() -> dict[str, Recipe]:
+    return memory.recipes() | arith.recipes() | convert.recipes()
+
+
+@functools.cache
+def _elementary() -> dict[str, Recipe]:
+    # Most kernels need none of them, and their coefficients take time to load.
+    from basalt.compiler.kernels import vmath
+
+    return vmath.recipes()
 
 
 @functools.cache
 def _primitive(name: str) -> Any:
-    return build(name, _recipes().get(name) or _family(name))
+    return build(name, _simple().get(name) or _elementary().get(name) or _family(name))
 
 
 def _family(name: str) -> Recipe:
@@ -49,7 +57,7 @@ def resolve(names: Iterable[str]) -> dict[str, Any]:
 
 def namespace() -> dict[str, Any]:
     """Every primitive; `resolve` is for those who need a few."""
-    return resolve(_recipes())
+    return resolve([*_simple(), *_elementary()])
 
 
 def names_for(dtype: str) -> frozenset[str]:
@@ -59,4 +67,4 @@ def names_for(dtype: str) -> frozenset[str]:
         KeyError: with `dtype`, if there is no such type.
     """
     suffix = dtype if dtype in SUFFIXES.values() else SUFFIXES[dtype]
-    return frozenset(name for name in _recipes() if suffix in name.split("_")[1:])
+    return frozenset(name for name in [*_simple(), *_elementary()] if suffix in name.split("_")[1:])

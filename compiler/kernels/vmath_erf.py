@@ -64,8 +64,9 @@ def _tail(factor: Value, a: Value, square: Value, ratio: tuple[Sequence[float], 
     fraction = (exponent - rounded).single()
     growth = (polynomial(fraction, EXP2[1:]) * fraction).double()
     p, q = (polynomial(a, coefficients) for coefficients in ratio)
-    value = factor * quotient(p, q)
-    value = mad(value, growth, value)
+    ratio_of_a = quotient(p, q)
+    # The factor comes last: it may be a zero whose sign counts.
+    value = mad(ratio_of_a, growth, ratio_of_a) * factor
     return (value.bits() + (n << 52)).from_bits()
 
 

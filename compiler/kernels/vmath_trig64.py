@@ -8,7 +8,6 @@ functions", 1983). The polynomials are minimax fits of this project (Remez' exch
 from __future__ import annotations
 
 import functools
-from fractions import Fraction
 
 from basalt.compiler.kernels.emit import F64, I32, Emitter
 from basalt.compiler.kernels.lanes import Value, fma, mad, magnitude, polynomial, rint, select
@@ -17,13 +16,13 @@ from llvmlite import ir
 
 __all__ = ["cos", "sin", "tan"]
 
-# 2/pi in binary, 1280 places
-TWO_OVER_PI = Fraction(
+# 2/pi in binary, this many places
+PLACES = 1280
+TWO_OVER_PI = (
     0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A424DD2E006492EEA09D1921C << 896
     | 0xFE1DEB1CB129A73EE88235F52EBB4484E99C7026B45F7E413991D639835339F49C845F8BBDF9283B1FF897FFDE05980F << 512
     | 0xEF2F118B5A0A6D1F6D367ECF27CB09B74F463F669E5FEA2D7527BAC7EBE5F17B3D0739F78A5292EA6BFB5FB11F8D5D08 << 128
-    | 0x56033046FC7B6BABF0CFBC209AF4361D,
-    1 << 1280,
+    | 0x56033046FC7B6BABF0CFBC209AF4361D
 )
 PARTS = 4
 STEP = 16
@@ -51,12 +50,15 @@ def _table() -> tuple[float, ...]:
     """For each group of exponents, 2/pi without whole turns, times the power of two that x is divided by, in parts."""
     parts: list[float] = []
     for group in range(GROUPS):
-        lowest = Fraction(2) ** (FIRST + STEP * group - DOUBLE.fraction)
-        turns = TWO_OVER_PI * lowest
-        rest = (turns - 4 * round(turns / 4)) / lowest * 2 ** (STEP * group)
+        # The weight of x's last bit for the smallest x, then whole turns in units of the last place.
+        lowest = FIRST + STEP * group - DOUBLE.fraction
+        turn = 1 << (PLACES + 2 - lowest)
+        rest = (TWO_OVER_PI + turn // 2) % turn - turn // 2
+        scale = 1 << (PLACES - STEP * group)
         for _ in range(PARTS):
-            parts.append(float(rest))
-            rest -= Fraction(parts[-1])
+            parts.append(rest / scale)
+            numerator, denominator = parts[-1].as_integer_ratio()
+            rest -= numerator * (scale // denominator)
     return tuple(parts)
 
 
