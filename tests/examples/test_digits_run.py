@@ -20,19 +20,20 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "digits"
 BLOCKS = set("░▒▓█")
 
 
-def run(cache: Path, folder: Path = FOLDER, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path = FOLDER, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(folder / "run.py")]
-    variables = {**os.environ, "BASALT_CACHE_DIR": str(cache), **environment}
+    variables = {**os.environ, **environment}
     return subprocess.run(
         command, capture_output=True, text=True, encoding="utf-8", env=variables, timeout=300, check=False
     )
 
 
 @pytest.fixture(scope="module")
-def cold_and_warm(tmp_path_factory: pytest.TempPathFactory) -> list[subprocess.CompletedProcess[str]]:
-    """Two runs with one cache, which is empty before the first."""
-    cache = tmp_path_factory.mktemp("cache")
-    return [run(cache, PYTHONIOENCODING="utf-8") for _ in range(2)]
+def out() -> str:
+    """What a run prints to a pipe that takes every character."""
+    done = run(PYTHONIOENCODING="utf-8")
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 def counts(out: str) -> tuple[int, int]:
@@ -42,23 +43,14 @@ def counts(out: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def test_it_reads_the_digits(cold_and_warm: list[subprocess.CompletedProcess[str]]) -> None:
-    for done in cold_and_warm:
-        assert (done.returncode, done.stderr) == (0, "")
-        right = re.search(r"^accuracy +([\d.]+)%, (\d+) of 360 images", done.stdout, re.MULTILINE)
-        assert right is not None
-        assert float(right[1]) >= 97 and abs(int(right[2]) / 3.6 - float(right[1])) < 0.01
-        assert re.search(r"^one image +[\d.]+ (us|ms)$", done.stdout, re.MULTILINE)
+def test_it_reads_the_digits(out: str) -> None:
+    right = re.search(r"^accuracy +([\d.]+)%, (\d+) of 360 images", out, re.MULTILINE)
+    assert right is not None
+    assert float(right[1]) >= 97 and abs(int(right[2]) / 3.6 - float(right[1])) < 0.01
+    assert re.search(r"^one image +[\d.]+ (us|ms)$", out, re.MULTILINE)
 
 
-def test_a_second_run_finds_all_kernels(cold_and_warm: list[subprocess.CompletedProcess[str]]) -> None:
-    cold, warm = (counts(done.stdout) for done in cold_and_warm)
-    assert cold[0] > 0
-    assert warm == (0, sum(cold))
-
-
-def test_it_draws_eight_images_and_marks_a_wrong_one(cold_and_warm: list[subprocess.CompletedProcess[str]]) -> None:
-    out = cold_and_warm[0].stdout
+def test_it_draws_eight_images_and_marks_a_wrong_one(out: str) -> None:
     assert set(out) >= BLOCKS
     assert "\x1b" not in out
     assert len(re.findall(r"\b\d  \d+%", out)) == 8
@@ -66,8 +58,19 @@ def test_it_draws_eight_images_and_marks_a_wrong_one(cold_and_warm: list[subproc
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_an_ascii_terminal_gets_ascii(tmp_path: Path) -> None:
-    done = run(tmp_path, PYTHONIOENCODING="ascii")
+def test_a_second_run_finds_all_kernels(tmp_path: Path) -> None:
+    """The first one shows its progress on a terminal; the second runs in a pipe and shows none."""
+    cold = on_terminal({"BASALT_CACHE_DIR": str(tmp_path), "TERM": "xterm-256color"})
+    assert "\r\x1b[Kcompiling: 1 of " in cold
+    compiled, found = counts(cold)
+    assert compiled > 0
+    warm = run(BASALT_CACHE_DIR=str(tmp_path), PYTHONIOENCODING="utf-8")
+    assert (warm.returncode, warm.stderr) == (0, "")
+    assert counts(warm.stdout) == (0, compiled + found)
+
+
+def test_an_ascii_terminal_gets_ascii() -> None:
+    done = run(PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.isascii()
     assert set(done.stdout) >= set(".+%@")
@@ -82,7 +85,7 @@ def test_too_many_wrong_answers_fail(tmp_path: Path) -> None:
         labels = file["labels"].copy()
         labels[::20] = (labels[::20] + 1) % 10
         np.savez(folder / "test_images.npz", images=file["images"], labels=labels)
-    done = run(tmp_path / "cache", folder)
+    done = run(folder)
     assert done.returncode == 1
     assert done.stderr == "error: accuracy is below 97%\n"
     assert "accuracy" in done.stdout
@@ -92,19 +95,18 @@ def test_too_many_wrong_answers_fail(tmp_path: Path) -> None:
     ("environment", "painted"),
     [({"TERM": "xterm-256color"}, True), ({"TERM": "xterm-256color", "NO_COLOR": "1"}, False)],
 )
-def test_on_a_terminal(tmp_path: Path, environment: dict[str, str], painted: bool) -> None:
-    out = on_terminal(tmp_path, environment)
-    assert "\r\x1b[Kcompiling: 1 of " in out
+def test_colours_on_a_terminal(environment: dict[str, str], painted: bool) -> None:
+    out = on_terminal(environment)
     assert ("\x1b[48;5;" in out) == painted
     assert ("\x1b[31m" in out and "\x1b[32m" in out) == painted
     assert ("░░" in out) != painted
 
 
-def on_terminal(cache: Path, environment: dict[str, str]) -> str:
+def on_terminal(environment: dict[str, str]) -> str:
     """What a run prints on a terminal."""
     ours, theirs = pty.openpty()
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLORTERM")}
-    variables = {**kept, "BASALT_CACHE_DIR": str(cache), "PYTHONIOENCODING": "utf-8", **environment}
+    variables = {**kept, "PYTHONIOENCODING": "utf-8", **environment}
     command = [sys.executable, str(FOLDER / "run.py")]
     with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=variables) as process:
         os.close(theirs)
