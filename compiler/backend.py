@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
+
 from basalt.runtime.feeds import prepare_inputs, prepare_outputs
 from basalt.runtime.spec import ProgramSpec, TensorSpec
 

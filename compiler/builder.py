@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+
+from basalt.errors import InvalidStateError, ValidationError
 from basalt.ops import Operator, all_operators, dtype_name
 from basalt.ops.convert import MAX_TENSORS, listed
 from basalt.ops.schema import RuleError
 from basalt.runtime.context import BaseContext
 from basalt.runtime.tensor import MLTensor
-
-from basalt.errors import InvalidStateError, ValidationError
 
 from . import builder_inputs
 from .ir import Constants, Graph, Node, Value

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from basalt.errors import ValidationError
 from basalt.ops import Dim, SymDim, TensorType, dtype_name, numpy_dtype, parse_dim
 from basalt.ops.convert import cast_number, number
 from basalt.ops.dims import product
@@ -22,8 +24,6 @@ from basalt.runtime.descriptors import (
     parse_descriptor,
 )
 from basalt.runtime.tensor import MLTensor
-
-from basalt.errors import ValidationError
 
 from .operand import MLOperand
 

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+
+from basalt import ops
+from basalt.errors import ModelFormatError, UnsupportedError, ValidationError
 from basalt.ops import Dim, Operator, SymDim, TensorType, parse_dim
 from basalt.ops.dims import MAX_DIMENSION
 from basalt.ops.schema import REQUIRED, Option, RuleError
 from basalt.ops.shapes import same_shape
 from basalt.serialization import AttrValue, GraphData, NodeData, TensorSpec
-
-from basalt import ops
-from basalt.errors import ModelFormatError, UnsupportedError, ValidationError
 
 from .builder_inputs import clean_label
 from .ir import Constants, Graph, Node, Value

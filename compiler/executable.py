@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from basalt.runtime.spec import ProgramSpec
 
 from basalt.errors import InvalidStateError, ValidationError
+from basalt.runtime.spec import ProgramSpec
 
 from .backend import InterpretedProgram, Plan, Runnable, plan_program, program_spec
 from .explain import Explanation, explain, source_of

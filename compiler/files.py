@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from basalt.serialization import MAGIC, GraphData
-
 from basalt import serialization
 from basalt.errors import UnsupportedError, ValidationError
+from basalt.serialization import MAGIC, GraphData
 
 from .exchange import to_data
 from .executable import Executable

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from basalt.ops import TensorType, numpy_dtype
 
 from basalt import ops
 from basalt.errors import BasaltError
+from basalt.ops import TensorType, numpy_dtype
 
 from .ir import FUSED, Constants, Graph, Node, Value
 from .passes.specialise import specialise

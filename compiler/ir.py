@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+
 from basalt.ops import TensorType, dtype_name
 
 FUSED = "fused"

@@ -6,9 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from basalt.serialization import GraphData
-
 from basalt.errors import ModelFormatError, ValidationError
+from basalt.serialization import GraphData
 
 from .exchange import from_data
 from .executable import Executable

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from basalt import ops
 from basalt.ops.elementwise import Expressed
 from basalt.ops.shapes import broadcastable_to
-
-from basalt import ops
 
 from .ir import FUSED, Node
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from basalt.errors import ValidationError
 from basalt.ops import Dim, SymDim, symbol
 from basalt.ops.dims import symbols_of
-
-from basalt.errors import ValidationError
 
 from .ir import Value
 

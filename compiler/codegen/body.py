@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from basalt.ops.elementwise import Expressed
-
 from basalt import ops
+from basalt.ops.elementwise import Expressed
 
 from ..ir import Node, Value
 from ..views import View

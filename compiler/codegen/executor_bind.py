@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from basalt.runtime.layout import CALL_SYMBOL, OBJECT_HEADS, Array, Env, Frame, Patch, Status, Tensor
 from llvmlite import ir
+
+from basalt.runtime.layout import CALL_SYMBOL, OBJECT_HEADS, Array, Env, Frame, Patch, Status, Tensor
 
 from .emitter import I64, POINTER, Emitter
 

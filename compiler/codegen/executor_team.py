@@ -11,8 +11,9 @@ from __future__ import annotations
 import platform
 from typing import Any
 
-from basalt.runtime.layout import EXECUTE_SYMBOL, Env, Frame, Region, Row, Status
 from llvmlite import ir
+
+from basalt.runtime.layout import EXECUTE_SYMBOL, Env, Frame, Region, Row, Status
 
 from .emitter import I32, I64, POINTER, Emitter
 

@@ -6,15 +6,15 @@ import linecache
 from typing import Any
 
 import llvmlite.binding as llvm
-from basalt.runtime.layout import KERNEL_SYMBOL
-from basalt.runtime.spec import KernelCode
-from basalt.runtime.symbols import ALLOWED
 from numba.core import compiler, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from basalt.errors import BasaltError
+from basalt.runtime.layout import KERNEL_SYMBOL
+from basalt.runtime.spec import KernelCode
+from basalt.runtime.symbols import ALLOWED
 
 from ..kernels.namespace import resolve
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+
 from basalt.ops.expression import BOOL, Term
 from basalt.ops.types import is_float
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from basalt.compiler.kernels import division, power
-from basalt.compiler.kernels.emit import I1, INTEGERS, REGISTERS, Emitter, Recipe, Scalar
 from llvmlite import ir
 from numba.core import types
+
+from basalt.compiler.kernels import division, power
+from basalt.compiler.kernels.emit import I1, INTEGERS, REGISTERS, Emitter, Recipe, Scalar
 
 __all__ = ["recipes"]
 

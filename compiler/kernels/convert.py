@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from basalt.compiler.kernels import half
-from basalt.compiler.kernels.emit import F32, F64, I32, INTEGERS, REGISTERS, Emitter, Recipe, Scalar
 from llvmlite import ir
 from numba.core import types
+
+from basalt.compiler.kernels import half
+from basalt.compiler.kernels.emit import F32, F64, I32, INTEGERS, REGISTERS, Emitter, Recipe, Scalar
 
 __all__ = ["recipes"]
 

@@ -7,8 +7,9 @@ not an integer differs from the next one by more than its rounding error.
 
 from __future__ import annotations
 
-from basalt.compiler.kernels.emit import F32, F64, I1, I32, I64, Emitter
 from llvmlite import ir
+
+from basalt.compiler.kernels.emit import F32, F64, I1, I32, I64, Emitter
 
 __all__ = ["float_remainder", "modulo", "quotient", "remainder"]
 

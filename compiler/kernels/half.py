@@ -7,8 +7,9 @@ conversion instruction: LLVM would call a run-time library there.
 
 from __future__ import annotations
 
-from basalt.compiler.kernels.emit import F16, F32, I16, I32, Emitter, like
 from llvmlite import ir
+
+from basalt.compiler.kernels.emit import F16, F32, I16, I32, Emitter, like
 
 __all__ = ["narrow", "odd_single", "rounded", "widen"]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from basalt.compiler.kernels.emit import I64, Emitter
 from llvmlite import ir
+
+from basalt.compiler.kernels.emit import I64, Emitter
 
 __all__ = ["POINTER", "counted", "internal_function"]
 

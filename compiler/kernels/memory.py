@@ -15,10 +15,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from basalt.compiler.kernels import half
-from basalt.compiler.kernels.emit import FLOATS, I8, I16, I64, INTEGERS, REGISTERS, Emitter, Recipe
 from llvmlite import ir
 from numba.core import types
+
+from basalt.compiler.kernels import half
+from basalt.compiler.kernels.emit import FLOATS, I8, I16, I64, INTEGERS, REGISTERS, Emitter, Recipe
 
 __all__ = ["recipes"]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from basalt.compiler.kernels.emit import Emitter
 from llvmlite import ir
+
+from basalt.compiler.kernels.emit import Emitter
 
 __all__ = ["integer_power"]
 

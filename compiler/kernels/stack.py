@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from basalt.compiler.kernels.emit import I8, Emitter, Recipe
 from llvmlite import ir
 from numba.core import types
+
+from basalt.compiler.kernels.emit import I8, Emitter, Recipe
 
 __all__ = ["LIMIT", "recipe"]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from llvmlite import ir
+
 from basalt.compiler.kernels import half
 from basalt.compiler.kernels.emit import I1, I16, I32, I64, REGISTERS, Emitter, like, mangled
 from basalt.compiler.kernels.loops import POINTER
 from basalt.compiler.kernels.target import target
-from llvmlite import ir
 
 __all__ = ["VectorMemory"]
 

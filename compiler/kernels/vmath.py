@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from llvmlite import ir
+
 from basalt.compiler.kernels import (
     vmath_arc,
     vmath_erf,
@@ -22,7 +24,6 @@ from basalt.compiler.kernels import (
 )
 from basalt.compiler.kernels.emit import REGISTERS, Emitter, Recipe
 from basalt.compiler.kernels.lanes import Value
-from llvmlite import ir
 
 __all__ = ["FUNCTIONS", "apply", "recipes"]
 

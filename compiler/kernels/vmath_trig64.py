@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 
+from llvmlite import ir
+
 from basalt.compiler.kernels.emit import F64, I32, Emitter
 from basalt.compiler.kernels.lanes import Value, fma, mad, magnitude, polynomial, rint, select
 from basalt.compiler.kernels.vmath_format import DOUBLE, nearest
-from llvmlite import ir
 
 __all__ = ["cos", "sin", "tan"]
 

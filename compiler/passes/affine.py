@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from basalt.ops import numpy_dtype
 
 from ..ir import Constants, Node, Value

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from basalt.ops import TensorType, numpy_dtype
-from basalt.ops.schema import REQUIRED
 
 from basalt import ops
+from basalt.ops import TensorType, numpy_dtype
+from basalt.ops.schema import REQUIRED
 
 from ..ir import Node, Value
 from .context import Context

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from basalt.ops import TensorType, numpy_dtype
 
 from basalt import ops
+from basalt.ops import TensorType, numpy_dtype
 
 
 def evaluate(

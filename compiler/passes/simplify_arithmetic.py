@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from basalt.ops import numpy_dtype
 
 from ..ir import Value

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from basalt.ops import SymDim, TensorType, bind_shape
-
 from basalt.errors import ValidationError
+from basalt.ops import SymDim, TensorType, bind_shape
 
 from ..ir import Graph, Value, fresh
 from .infer_shapes import recheck

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from basalt.ops import TensorType
 
 from ..codegen.body import Body

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+
 from basalt.ops import numpy_dtype
 
 from ..codegen.lowering import Lowering

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from basalt.ops.types import integer_bounds, is_float
 
 from ..codegen.kernel import KernelBuilder

@@ -14,11 +14,11 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from basalt.compiler.progress import set_hook
 from drawing import Style, draw_gallery, label_line
 from numpy.typing import NDArray
 
 import basalt
+from basalt.compiler.progress import set_hook
 
 FOLDER = Path(__file__).resolve().parent
 REQUIRED_ACCURACY = 0.97

@@ -8,10 +8,10 @@ import click
 import ml_dtypes
 import numpy as np
 import pytest
-from basalt.serialization import TensorSpec
 
 from basalt.cli import arrays
 from basalt.cli.arguments import BYTES, NAMED_FILE, NAMED_SHAPE, NAMED_SIZE, by_name
+from basalt.serialization import TensorSpec
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from basalt.compiler.pipeline import PASSES
 
 import basalt
+from basalt.compiler.pipeline import PASSES
 
 from .conftest import Bslc
 

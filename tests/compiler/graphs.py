@@ -13,12 +13,12 @@ from random import Random
 from typing import Any
 
 import numpy as np
+
 from basalt.compiler.ir import Constants, Graph, Value
 from basalt.compiler.passes.evaluation import evaluate
+from basalt.errors import BasaltError
 from basalt.ops import numpy_dtype
 from basalt.ops.types import integer_bounds, is_float
-
-from basalt.errors import BasaltError
 
 from .making import Maker
 

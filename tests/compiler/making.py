@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from basalt.compiler.ir import Constants, Graph, Node, Value
-from basalt.ops import TensorType, numpy_dtype
 
 from basalt import ops
+from basalt.compiler.ir import Constants, Graph, Node, Value
+from basalt.ops import TensorType, numpy_dtype
 
 
 class Maker:

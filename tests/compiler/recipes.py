@@ -7,11 +7,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
+
+from basalt import ops
 from basalt.compiler.ir import Value
 from basalt.ops.schema import Operand
 from basalt.ops.types import widened
-
-from basalt import ops
 
 from .graphs import Pool, Recipe
 

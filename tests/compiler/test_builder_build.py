@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.compiler.verify import verify
 
 import basalt
+from basalt.compiler.verify import verify
 from basalt.errors import InvalidStateError, ValidationError
 
 

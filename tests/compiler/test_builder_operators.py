@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.compiler import stubs
-from basalt.compiler.method_factory import returns_many
-from basalt.compiler.option_types import annotation
-from basalt.runtime import descriptors
 
 import basalt
 from basalt import ops
+from basalt.compiler import stubs
+from basalt.compiler.method_factory import returns_many
+from basalt.compiler.option_types import annotation
 from basalt.errors import ValidationError
+from basalt.runtime import descriptors
 
 OPERATORS = ops.all_operators()
 BUILDER = basalt.MLGraphBuilder

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from basalt.compiler import debug
-from basalt.compiler.backend import InterpretedProgram
 
 import basalt
+from basalt.compiler import debug
+from basalt.compiler.backend import InterpretedProgram
 
 
 @pytest.mark.parametrize(

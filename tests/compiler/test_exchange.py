@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import basalt
 from basalt.compiler.exchange import from_data, to_data
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import FUSED, Constants, Graph, Node, Value
 from basalt.compiler.text import print_graph
+from basalt.errors import ModelFormatError, UnsupportedError
 from basalt.ops import TensorType
 from basalt.serialization import GraphData, NodeData, TensorSpec
 from basalt.serialization.dtypes import same_array
-
-import basalt
-from basalt.errors import ModelFormatError, UnsupportedError
 
 from .graphs import random_graph
 

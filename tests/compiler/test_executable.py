@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.compiler.executable import MAX_PROGRAMS
-from basalt.runtime.program import Program
 
 import basalt
+from basalt.compiler.executable import MAX_PROGRAMS
 from basalt.errors import InvalidStateError, ValidationError
+from basalt.runtime.program import Program
 
 X = np.array([[-1, 2, -3], [4, -5, 6]], np.float32)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from basalt.compiler.explain import explain, source_of
 from basalt.runtime.spec import KernelCode, ProgramSpec, Row, TensorSpec
 

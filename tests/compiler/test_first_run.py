@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.compiler import backend, progress
-from basalt.compiler.interpret import interpret
-from basalt.runtime.program import Program
 
 import basalt
+from basalt.compiler import backend, progress
+from basalt.compiler.interpret import interpret
 from basalt.errors import BasaltError
+from basalt.runtime.program import Program
 
 X = np.array([[-1, 2, -3], [4, -5, 6]], np.float32)
 WAIT = 60

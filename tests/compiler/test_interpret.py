@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.compiler.interpret import Interpreter, StoppedError, interpret
-from basalt.compiler.ir import FUSED, Constants, Graph, Node, Value
-from basalt.ops import TensorType
 
 import basalt
+from basalt.compiler.interpret import Interpreter, StoppedError, interpret
+from basalt.compiler.ir import FUSED, Constants, Graph, Node, Value
 from basalt.errors import BasaltError, ValidationError
+from basalt.ops import TensorType
 
 
 def built(make: Any, shape: tuple[Any, ...] = (2, 3)) -> basalt.MLGraph:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.compiler import files
-from basalt.compiler.exchange import to_data
-from basalt.serialization import GraphData, NodeData, TensorSpec
 
 import basalt
 from basalt import serialization
+from basalt.compiler import files
+from basalt.compiler.exchange import to_data
 from basalt.errors import InvalidStateError, ModelFormatError, UnsupportedError, ValidationError
+from basalt.serialization import GraphData, NodeData, TensorSpec
 
 X = np.array([[-1, 2, -3], [4, -5, 6]], np.float32)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from basalt.compiler import pipeline
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import Graph
@@ -21,9 +22,8 @@ from basalt.compiler.pipeline import (
     run_pipeline,
 )
 from basalt.compiler.text import print_graph
-from basalt.ops import symbol
-
 from basalt.errors import InvalidStateError, ValidationError
+from basalt.ops import symbol
 
 from .making import Maker
 

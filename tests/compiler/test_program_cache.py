@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from basalt.compiler.program_cache import PATIENCE, Pending, ProgramCache
 
 KEY = ((2, 3),)

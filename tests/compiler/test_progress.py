@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.compiler import progress
-from basalt.runtime.kernel_cache import CACHE
 
 import basalt
+from basalt.compiler import progress
+from basalt.runtime.kernel_cache import CACHE
 
 
 class Terminal(io.StringIO):

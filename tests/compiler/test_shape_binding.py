@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from basalt.compiler.ir import Value
-from basalt.compiler.shape_binding import bind_sizes, check_solvable, dim_name, shape_names
-from basalt.ops import TensorType, bind_shape, parse_dim, symbol
 from hypothesis import given
 from hypothesis import strategies as st
 
+from basalt.compiler.ir import Value
+from basalt.compiler.shape_binding import bind_sizes, check_solvable, dim_name, shape_names
 from basalt.errors import ValidationError
+from basalt.ops import TensorType, bind_shape, parse_dim, symbol
 
 
 def inputs_of(**shapes: tuple[Any, ...]) -> list[Value]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from basalt.compiler.ir import FUSED, Constants, Graph, Node, Value
 from basalt.compiler.passes.fuse import fuse
 from basalt.compiler.verify import RULES, VerifyError, verify

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from basalt.ops.types import WEBNN_TYPES
 
 import basalt
+from basalt.ops.types import WEBNN_TYPES
 
 from .vectors import Call, Case
 

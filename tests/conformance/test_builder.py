@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from basalt.compiler.exchange import from_data, to_data
 
 import basalt
 from basalt import serialization
+from basalt.compiler.exchange import from_data, to_data
 
 from .building import build, feeds_of
 from .vectors import DIRECTORY, FILES, Case, failures, load

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from basalt.ops import TensorType, dtype_name
 
 from basalt import ops
+from basalt.ops import TensorType, dtype_name
 
 from .vectors import DIRECTORY, FILES, Call, Case, failures, load, snake_case
 

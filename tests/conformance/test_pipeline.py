@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from basalt.compiler.interpret import interpret
 from basalt.compiler.passes.context import Debug
 from basalt.compiler.pipeline import run_pipeline

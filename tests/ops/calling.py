@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from basalt.ops import TensorType, dtype_name, get, numpy_dtype, parse_dim
 from hypothesis import strategies as st
+
+from basalt.ops import TensorType, dtype_name, get, numpy_dtype, parse_dim
 
 FLOATS = ("float16", "float32")
 SIGNED = ("int8", "int32", "int64")

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.ops import TensorType, bind_shape, dtype_name, known, numpy_dtype, symbol
-from basalt.ops.schema import Operator
 from hypothesis import strategies as st
 
 from basalt import ops
 from basalt.errors import ValidationError
+from basalt.ops import TensorType, bind_shape, dtype_name, known, numpy_dtype, symbol
+from basalt.ops.schema import Operator
 
 _SHORT = {"f32": "float32", "f16": "float16", "i8": "int8", "u8": "uint8", "i32": "int32", "i64": "int64"}
 

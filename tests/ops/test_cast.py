@@ -8,11 +8,12 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from basalt.ops.casts import cast
 from basalt.ops.convert import cast_number
 from basalt.ops.types import integer_bounds
-from hypothesis import given
-from hypothesis import strategies as st
 
 from .calling import ANY, FLOATS, INTS, array, assert_same_bits, output, seeds, shapes
 from .test_elementwise_int import wrap

@@ -10,6 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+
+from basalt.errors import ValidationError
 from basalt.ops import get, symbol
 from basalt.ops.convert import (
     boolean,
@@ -26,8 +28,6 @@ from basalt.ops.convert import (
     uint,
 )
 from basalt.ops.schema import RuleError
-
-from basalt.errors import ValidationError
 
 n = symbol("n")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from basalt.ops import Dim, SymDim, bind_shape, known, parse_dim, symbol
-from basalt.ops.dims import ceil_div, dim_max, dim_min, product, symbols_of
 from hypothesis import given
 from hypothesis import strategies as st
+
+from basalt.ops import Dim, SymDim, bind_shape, known, parse_dim, symbol
+from basalt.ops.dims import ceil_div, dim_max, dim_min, product, symbols_of
 
 n, m = symbol("n"), symbol("m")
 values = st.fixed_dictionaries({name: st.integers(1, 9) for name in ("n", "m", "batch size")})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from basalt.ops import TensorType, all_operators
 from basalt.ops.elementwise import Expressed
 from basalt.ops.expression import FUNCTIONS, ExpressionError, Term, typed

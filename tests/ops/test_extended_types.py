@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from basalt.ops import TensorType, get, numpy_dtype
 from basalt.ops.casts import cast
 

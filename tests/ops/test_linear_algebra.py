@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from basalt.ops.types import numpy_dtype
 from hypothesis import given
 from hypothesis import strategies as st
+
+from basalt.ops.types import numpy_dtype
 
 from .harness import arrays, assert_rounded, float_types, infer, run
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.ops.types import WEBNN_TYPES
 from hypothesis import given
 from hypothesis import strategies as st
+
+from basalt.ops.types import WEBNN_TYPES
 
 from .harness import arrays, assert_rounded, float_types, infer, run
 

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from basalt.ops.types import integer_bounds, numpy_dtype
 from hypothesis import given
 from hypothesis import strategies as st
+
+from basalt.ops.types import integer_bounds, numpy_dtype
 
 from .calling import FLOATS, array, assert_close, by_index, output, seeds, shapes
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.ops.types import WEBNN_TYPES
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
+
+from basalt.ops.types import WEBNN_TYPES
 
 from .harness import arrays, assert_rounded, float_types, infer, run, shapes, some_axes
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from basalt.ops import bind_shape, symbol
 
 from basalt.errors import ValidationError
+from basalt.ops import bind_shape, symbol
 
 from .calling import tensor
 from .test_validation import ACCEPTED, Call

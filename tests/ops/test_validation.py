@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 import pytest
-from basalt.ops import all_operators, get
-from basalt.ops.types import WEBNN_TYPES
 
 from basalt.errors import ValidationError
+from basalt.ops import all_operators, get
+from basalt.ops.types import WEBNN_TYPES
 
 from .calling import infer, tensor
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from basalt.compiler.codegen.compile import load_kernels
 from basalt.runtime.program import KernelCode, Program, ProgramSpec, Row, Slot, TensorSpec
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import struct
 
 import pytest
-from basalt.runtime.cache_files import KernelKey, pack, unpack
 from hypothesis import given
 from hypothesis import strategies as st
+
+from basalt.runtime.cache_files import KernelKey, pack, unpack
 
 MATERIAL = {"numba": "0.68", "cpu": "a", "kernel": "k"}
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from basalt.runtime import cache_folder as module
 from basalt.runtime.cache_folder import CacheFolder, cache_path
 

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from runtime_programs import ADD, COPY, NAMES, KernelCode, chain, kernel, ramp, run_python
+
 from basalt.compiler.codegen import compile as module
 from basalt.compiler.codegen.compile import compile_kernel, load_kernels, missing
 from basalt.compiler.codegen.fingerprint import executor_key, kernel_key
 from basalt.compiler.codegen.interrupts import deferred_interrupt
+from basalt.errors import BasaltError
 from basalt.runtime.cache_folder import CacheFolder
 from basalt.runtime.code import LoadedCode, LoadedKernel
 from basalt.runtime.elf import imports_of
 from basalt.runtime.kernel_cache import KernelCache
 from basalt.runtime.program import Program
-from runtime_programs import ADD, COPY, NAMES, KernelCode, chain, kernel, ramp, run_python
-
-from basalt.errors import BasaltError
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ import struct
 import sys
 
 import pytest
-from basalt.compiler.codegen.compile import compile_kernel, load_executor
-from basalt.runtime import elf
-from basalt.runtime.elf import EXECUTE, PAGE, READ, WRITE, NotHandled, Plan, imports_of, plan_object
-from basalt.runtime.layout import EXECUTE_SYMBOL, KERNEL_SYMBOL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from runtime_programs import CHECKED
 
+from basalt.compiler.codegen.compile import compile_kernel, load_executor
 from basalt.errors import ModelFormatError
+from basalt.runtime import elf
+from basalt.runtime.elf import EXECUTE, PAGE, READ, WRITE, NotHandled, Plan, imports_of, plan_object
+from basalt.runtime.layout import EXECUTE_SYMBOL, KERNEL_SYMBOL
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="object files of this machine are not x86-64 ELF"

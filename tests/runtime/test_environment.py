@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from runtime_programs import run_python
+
 from basalt.runtime import cpus, environment, host, tbb, versions
 from basalt.runtime.cpus import cgroup_quota, usable_cores
 from basalt.runtime.environment import environment as find_environment
 from basalt.runtime.host import host_cpu, host_platform, parse_cpuinfo
 from basalt.runtime.layout import Env
 from basalt.runtime.versions import package_version
-from runtime_programs import run_python
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="only CPython's objects are read directly")

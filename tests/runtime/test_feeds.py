@@ -12,14 +12,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from basalt.runtime.feeds import prepare_inputs, prepare_outputs
-from basalt.runtime.program import Program, Row, Slot, TensorSpec
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from runtime_programs import program, ramp, tensors
 
 from basalt.errors import BasaltError, ValidationError
+from basalt.runtime.feeds import prepare_inputs, prepare_outputs
+from basalt.runtime.program import Program, Row, Slot, TensorSpec
 
 SHAPE = (4, 4)
 

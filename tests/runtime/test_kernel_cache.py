@@ -10,14 +10,14 @@ import warnings
 from pathlib import Path
 
 import pytest
+from runtime_programs import ADD, run_python
+
 from basalt.compiler.codegen.compile import compile_kernel
+from basalt.errors import ValidationError
 from basalt.runtime import kernel_cache as module
 from basalt.runtime.cache_files import KernelKey
 from basalt.runtime.cache_folder import CacheFolder
 from basalt.runtime.kernel_cache import KernelCache, cache_clear, cache_info, cache_prune
-from runtime_programs import ADD, run_python
-
-from basalt.errors import ValidationError
 
 
 @pytest.fixture(scope="module")

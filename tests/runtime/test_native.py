@@ -13,15 +13,15 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
+from runtime_programs import ADD
+
 from basalt.compiler.codegen.compile import compile_kernel
+from basalt.errors import BasaltError, ModelFormatError, UnsupportedError
 from basalt.runtime import native
 from basalt.runtime.layout import KERNEL_SYMBOL
 from basalt.runtime.native import Image, load_object
 from basalt.runtime.native_llvm import LlvmImage
 from basalt.runtime.symbols import ALLOWED, resolve
-from runtime_programs import ADD
-
-from basalt.errors import BasaltError, ModelFormatError, UnsupportedError
 
 OWN_LOADER = sys.platform == "linux" and platform.machine() == "x86_64"
 own_loader = pytest.mark.skipif(not OWN_LOADER, reason="this system's objects are loaded by LLVM")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from basalt.runtime.profile import profile
-from basalt.runtime.program import Row, Slot
 from runtime_programs import chain, program, ramp, run_python
 
 from basalt.errors import BasaltError, ValidationError
+from basalt.runtime.profile import profile
+from basalt.runtime.program import Row, Slot
 
 
 @pytest.mark.parametrize("threads", [1, 2])

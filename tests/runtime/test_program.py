@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.runtime import program as program_module
-from basalt.runtime.frame import Frame
-from basalt.runtime.program import Program, ProgramSpec, Row, Slot, TensorSpec
 from runtime_programs import chain, program, ramp, tensors
 
 from basalt.errors import BasaltError, ValidationError
+from basalt.runtime import program as program_module
+from basalt.runtime.frame import Frame
+from basalt.runtime.program import Program, ProgramSpec, Row, Slot, TensorSpec
 
 PARALLEL = 1e6
 """A cost that makes the executor split a row."""

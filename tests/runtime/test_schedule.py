@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from basalt.runtime.program import Row
-from basalt.runtime.schedule import CHUNK, GAP, LAUNCH, schedule
 from hypothesis import given
 from hypothesis import strategies as st
+
+from basalt.runtime.program import Row
+from basalt.runtime.schedule import CHUNK, GAP, LAUNCH, schedule
 
 
 def row(units: int, cost: float, **options: object) -> Row:

@@ -6,11 +6,11 @@ import importlib.util
 import os
 
 import pytest
-from basalt.runtime.layers import ORDER
-from basalt.runtime.threads import Threads, get_num_threads, set_num_threads
 from runtime_programs import run_python
 
 from basalt.errors import ValidationError
+from basalt.runtime.layers import ORDER
+from basalt.runtime.threads import Threads, get_num_threads, set_num_threads
 
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 

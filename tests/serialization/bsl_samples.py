@@ -8,10 +8,11 @@ from typing import Any
 import google_crc32c
 import ml_dtypes
 import numpy as np
-from basalt.serialization import GraphData, NodeData, TensorSpec
-from basalt.serialization.dtypes import DTYPES
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+from basalt.serialization import GraphData, NodeData, TensorSpec
+from basalt.serialization.dtypes import DTYPES
 
 HEADER_SIZE = 24
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from basalt.serialization import GraphData, NodeData, PayloadWriter, load, save
 from bsl_samples import constants_only
 
 from basalt.errors import ModelFormatError, ValidationError
+from basalt.serialization import GraphData, NodeData, PayloadWriter, load, save
 
 OLD = constants_only(w=np.arange(1000))
 NEW = constants_only(w=np.arange(3_000_000))

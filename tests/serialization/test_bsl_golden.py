@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import numpy as np
+from bsl_samples import tiny_graph
+
 from basalt.serialization import GraphData, NodeData, TensorSpec, load, save
 from basalt.serialization.dtypes import DTYPES
-from bsl_samples import tiny_graph
 
 GOLDEN = Path(__file__).parent / "golden"
 FORMAT = Path(__file__).parents[2] / "docs" / "bsl-format.md"

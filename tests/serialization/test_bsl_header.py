@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from basalt.serialization import MAGIC, VERSION, GraphData, TensorSpec, file_size, load, peek_kind, save
 from bsl_samples import HEADER_SIZE, constants_only, container, graph_payload, tiny_graph
 
 from basalt.errors import ModelFormatError, ValidationError
+from basalt.serialization import MAGIC, VERSION, GraphData, TensorSpec, file_size, load, peek_kind, save
 
 EMPTY = container(graph_payload())
 LIMIT = 2**31 - 25

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from basalt.serialization import GraphData, load, save
 from bsl_samples import container, graph_payload, text, tiny_graph, varint
 
 from basalt.errors import ModelFormatError
+from basalt.serialization import GraphData, load, save
 
 F32, BOOL, INT4 = b"\x01", b"\x0d", b"\x0e"
 HUGE = varint(1 << 60)

@@ -11,8 +11,9 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from basalt.serialization import file_size, load, save
 from bsl_samples import constants_only, container, graph_payload
+
+from basalt.serialization import file_size, load, save
 
 PAYLOAD = 1 << 26
 

@@ -12,11 +12,12 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from bsl_samples import arrays, constants_only, graphs, tiny_graph
+from hypothesis import HealthCheck, given, settings
+
 from basalt.serialization import GraphData, Kind, NodeData, TensorSpec, file_size, load, peek_kind, save
 from basalt.serialization.arrays import array_chunks
 from basalt.serialization.dtypes import DTYPES, dtype_of, same_array
-from bsl_samples import arrays, constants_only, graphs, tiny_graph
-from hypothesis import HealthCheck, given, settings
 
 in_one_folder = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.serialization import GraphData, NodeData, TensorSpec, save
 from bsl_samples import constants_only
 
 from basalt.errors import ValidationError
+from basalt.serialization import GraphData, NodeData, TensorSpec, save
 
 X = TensorSpec("x", "float32", (2,))
 Y = TensorSpec("y", "float32", (2,))

@@ -9,6 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bsl_samples import tiny_graph
+from hypothesis import given
+from hypothesis import strategies as st
+
+from basalt.errors import ModelFormatError, ValidationError
 from basalt.serialization import (
     Codec,
     GraphData,
@@ -26,11 +31,6 @@ from basalt.serialization import (
 )
 from basalt.serialization.checksum import extend_crc, payload_crc
 from basalt.serialization.dtypes import DTYPES
-from bsl_samples import tiny_graph
-from hypothesis import given
-from hypothesis import strategies as st
-
-from basalt.errors import ModelFormatError, ValidationError
 
 
 def written(writer: PayloadWriter) -> bytes:

@@ -9,11 +9,12 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from hypothesis import strategies as st
+
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import Value
 from basalt.ops import numpy_dtype
 from basalt.ops.types import integer_bounds, is_float
-from hypothesis import strategies as st
 
 from ..making import Maker
 from .running import run_compiled

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+
 from basalt.compiler.codegen.compile import load_kernels
 from basalt.compiler.ir import Constants, Graph
 from basalt.compiler.lower import compile_spec
+from basalt.ops import numpy_dtype
 from basalt.runtime.program import Program
 from basalt.runtime.spec import ProgramSpec, Row, Slot, SlotKind
-
-from basalt.ops import numpy_dtype
 
 __all__ = ["run_compiled", "run_watched"]
 

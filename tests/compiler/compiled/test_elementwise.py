@@ -6,13 +6,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from basalt.compiler.ir import Value
-from basalt.ops.elementwise import Elementwise
-from basalt.ops.types import is_float
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from basalt import ops
+from basalt.compiler.ir import Value
+from basalt.ops.elementwise import Elementwise
+from basalt.ops.types import is_float
 
 from .forms import EXACT, Bench, Tolerance, benches, broadcast_pair, fill, shapes
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from basalt.compiler.ir import Value
-from basalt.ops.types import is_float
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from basalt.compiler.ir import Value
+from basalt.ops.types import is_float
 
 from .forms import EXACT, OUTER, RESULT_FORMS, Bench, Tolerance, benches, fill, shapes
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from basalt.compiler.ir import Value
 from basalt.ops import numpy_dtype
 from basalt.ops.types import integer_bounds
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from .forms import EXACT, Bench, Tolerance, benches, fill
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from basalt.compiler.ir import Value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from basalt.compiler.ir import Value
 from basalt.ops import numpy_dtype
 
 from .forms import Bench, Tolerance, benches

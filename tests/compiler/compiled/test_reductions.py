@@ -8,13 +8,13 @@ from random import Random
 
 import numpy as np
 import pytest
-from basalt.compiler.ir import Value
-from basalt.ops import numpy_dtype
-from basalt.ops.types import is_float
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from basalt import ops
+from basalt.compiler.ir import Value
+from basalt.ops import numpy_dtype
+from basalt.ops.types import is_float
 
 from .forms import EXACT, Bench, Tolerance, benches, fill, shapes
 

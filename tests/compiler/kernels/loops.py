@@ -10,8 +10,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
-from basalt.compiler.kernels.namespace import SUFFIXES, resolve
 from numba import njit, types
+
+from basalt.compiler.kernels.namespace import SUFFIXES, resolve
 
 KERNEL = types.void(types.voidptr, types.intp, types.intp)
 OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from basalt.compiler.kernels.namespace import SUFFIXES, names_for, namespace, resolve
 
 

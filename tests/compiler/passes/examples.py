@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from basalt.compiler.ir import Graph, Value
 from basalt.compiler.passes.context import Context
 from basalt.compiler.passes.rewriting import Rewrite, apply_rewrites, index

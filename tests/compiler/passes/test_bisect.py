@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from basalt.compiler import pipeline
 from basalt.compiler.ir import Graph, Value
 from basalt.compiler.passes import bisect as module

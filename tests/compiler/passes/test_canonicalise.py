@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import Graph
 from basalt.compiler.passes.canonicalise import NOT_IN_CORE, REWRITES, canonicalise

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from basalt.compiler.ir import Graph
 from basalt.compiler.passes.common_subexpressions import MERGED_BYTES, common_subexpressions
 from basalt.compiler.passes.context import Context

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import Graph, Value
 from basalt.compiler.passes.context import Context

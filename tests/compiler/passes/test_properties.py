@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import Graph
 from basalt.compiler.passes import simplify
@@ -11,8 +14,6 @@ from basalt.compiler.passes.context import Context, Debug
 from basalt.compiler.passes.rewriting import apply_rewrites, index
 from basalt.compiler.pipeline import PASSES, Pass, lowered_graph, run_pipeline
 from basalt.compiler.verify import verify
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ..graphs import Sample, assert_identical, assert_near, random_graph
 from ..recipes import DISCONTINUOUS, RECIPES

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+
 from basalt.compiler.interpret import interpret
 from basalt.compiler.text import print_graph
 from basalt.compiler.verify import verify

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from basalt.compiler.ir import Graph, Value
 from basalt.compiler.passes.context import Context
 from basalt.compiler.passes.emitter import Emitter

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from basalt.compiler.interpret import interpret
 from basalt.compiler.passes.context import Context
 from basalt.compiler.passes.rewriting import Rewrite
 from basalt.compiler.passes.simplify import REWRITES, simplify
 from basalt.compiler.verify import verify
-
 from basalt.errors import BasaltError
 
 from ..graphs import assert_identical, assert_near

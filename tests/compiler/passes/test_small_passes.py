@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import Graph, Node, Value
 from basalt.compiler.passes.context import Context
@@ -14,9 +15,8 @@ from basalt.compiler.passes.infer_shapes import infer_shapes
 from basalt.compiler.passes.separate_outputs import separate_outputs
 from basalt.compiler.text import print_graph
 from basalt.compiler.verify import verify
-from basalt.ops import TensorType, symbol
-
 from basalt.errors import ValidationError
+from basalt.ops import TensorType, symbol
 
 from ..making import Maker
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from basalt.compiler.interpret import interpret
 from basalt.compiler.passes.specialise import specialise
 from basalt.compiler.text import print_graph
 from basalt.compiler.verify import verify
-from basalt.ops import symbol
-
 from basalt.errors import ValidationError
+from basalt.ops import symbol
 
 from ..making import Maker
 

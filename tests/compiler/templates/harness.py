@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
 from basalt.compiler.codegen.compile import load_kernels
 from basalt.compiler.interpret import Interpreter
 from basalt.compiler.ir import Constants, Graph

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from basalt.compiler.codegen.tiling import pack_panels, tile_rows, tile_shape
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from basalt.compiler.codegen.tiling import pack_panels, tile_rows, tile_shape
 
 from .harness import Maker, check, numbers
 
