@@ -65,6 +65,7 @@ class Features(NamedTuple):
 
     fma: bool
     half: bool  # float16 <-> float32 conversion
+    scale: bool  # multiplication by a power of two, to and from the subnormals
 
     @staticmethod
     def probe(machine: Any) -> Features:
@@ -72,13 +73,16 @@ class Features(NamedTuple):
         module = llvm.parse_assembly(_PROBE)
         module.triple = str(machine.triple)
         assembly = str(machine.emit_assembly(module))
-        return Features(fma="fmaf" not in assembly, half="extendhfsf2" not in assembly)
+        calls = {name: name in assembly for name in ("fmaf", "extendhfsf2", "ldexpf")}
+        return Features(fma=not calls["fmaf"], half=not calls["extendhfsf2"], scale=not calls["ldexpf"])
 
 
 _PROBE = """
 declare float @llvm.fma.f32(float, float, float)
+declare float @llvm.ldexp.f32.i32(float, i32)
 define float @a(float %x) { %y = call float @llvm.fma.f32(float %x, float %x, float %x) ret float %y }
 define float @b(i16 %x) { %h = bitcast i16 %x to half %y = fpext half %h to float ret float %y }
+define float @c(float %x, i32 %n) { %y = call float @llvm.ldexp.f32.i32(float %x, i32 %n) ret float %y }
 """
 
 
@@ -86,8 +90,8 @@ define float @b(i16 %x) { %h = bitcast i16 %x to half %y = fpext half %h to floa
 def _features(codegen: Any) -> Features:
     # A feature string lists every feature of the host, but is empty when only a CPU name was given.
     listed = set(str(codegen._tm_features).split(","))
-    if {"+fma", "-fma"} & listed and {"+f16c", "-f16c"} & listed:
-        return Features("+fma" in listed, "+f16c" in listed)
+    if all({f"+{name}", f"-{name}"} & listed for name in ("fma", "f16c", "avx512f")):
+        return Features("+fma" in listed, "+f16c" in listed, {"+avx512f", "+avx512vl"} <= listed)
     return Features.probe(codegen._tm)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from basalt.compiler.kernels.emit import F32, F64, I32, I64, Emitter, like
 from llvmlite import ir
+
+from basalt.compiler.kernels.emit import F32, F64, I32, I64, Emitter, like, mangled
 
 __all__ = ["Value", "copysign", "fma", "mad", "magnitude", "polynomial", "quotient", "rint", "select", "sqrt"]
 
@@ -135,6 +136,13 @@ class Value:
     def narrow(self) -> Value:
         """The low half of a 64-bit integer."""
         return Value(self.e, self.e.b.trunc(self.raw, like(self.raw.type, I32)))
+
+    def times_power_of_two(self, n: Value) -> Value:
+        """self * 2**n, rounded once, for any n; only where `Features.scale` says so."""
+        n = n.narrow() if element(n.raw.type) == I64 else n
+        name = f"llvm.ldexp.{mangled(self.raw.type)}.{mangled(n.raw.type)}"
+        type_ = ir.FunctionType(self.raw.type, [self.raw.type, n.raw.type])
+        return Value(self.e, self.e.b.call(self.e.declare(name, type_), [self.raw, n.raw]))
 
     def call(self, name: str, *others: Value | float) -> Value:
         """LLVM's intrinsic `name` of this and `others`."""

@@ -33,6 +33,11 @@ class Format:
         return self.bias << self.fraction
 
     @property
+    def shifter_bits(self) -> int:
+        """The bits of ``shifter``."""
+        return ((self.bias + self.fraction) << self.fraction) + (1 << (self.fraction - 1))
+
+    @property
     def smallest_normal(self) -> float:
         return 2.0 ** (1 - self.bias)
 
@@ -60,8 +65,10 @@ def power_of_two(n: Value, form: Format) -> Value:
 
 
 def scale(x: Value, n: Value) -> Value:
-    """x * 2**n for n within twice the exponents' range, rounded once; n in the lowest bits of an integer."""
+    """x * 2**n for n within twice the exponents' range, rounded once; n as `nearest` gives it."""
     form = format_of(x)
+    if x.e.features.scale:
+        return x.times_power_of_two(n - form.shifter_bits)
     half = (n << (form.fraction - 1)) & (-1 << form.fraction)
     first = half + form.one
     second = (n << form.fraction) - half + form.one
