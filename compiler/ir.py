@@ -1,8 +1,8 @@
 """The intermediate representation: frozen values, nodes and graphs; constants live beside the graph.
 
 Values are compared by identity. A node names an operator of :mod:`basalt.ops` or, after fusion, is a ``fused`` node
-whose ``body`` attribute holds the graph of what it computes. Behaviour lives elsewhere: printing in :mod:`.text`, rules in
-:mod:`.verify`, rewriting in :mod:`.passes`.
+whose ``body`` attribute holds the graph of what it computes. Behaviour lives elsewhere: printing in :mod:`.text`,
+rules in :mod:`.verify`, rewriting in :mod:`.passes`.
 """
 
 from __future__ import annotations

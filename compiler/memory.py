@@ -1,7 +1,7 @@
 """Memory planning: places every temporary in one arena so that those that live at once do not overlap.
 
-Lifetimes are intervals of calls. Buffers are placed largest first at the lowest free offset (greedy by size, the best in
-practice for such interval packing: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference",
+Lifetimes are intervals of calls. Buffers are placed largest first at the lowest free offset (greedy by size, the best
+in practice for such interval packing: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference",
 2020). Before that, element-wise results take over the memory of an operand that dies with them.
 """
 

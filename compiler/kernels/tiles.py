@@ -23,6 +23,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from llvmlite import ir
 from numba.core import types
@@ -82,7 +83,8 @@ class _Writer:
         loops = arguments[10 : 10 + 3 * _LOOPS]
         self.loops = [tuple(loops[i : i + 3]) for i in range(0, len(loops), 3)]
         self.fresh, *mask = arguments[10 + 3 * _LOOPS :]
-        self.low, self.high, self.shift = mask or (None, None, None)
+        bounds: Sequence[Any] = mask or (None, None, None)
+        self.low, self.high, self.shift = bounds
 
     def write(self) -> None:
         b, tile = self.b, self.tile

@@ -267,7 +267,8 @@ def _channel_panels(c: Convolution, lowering: Lowering, tile: TileShape) -> View
     """The filter as [panels, height, width, columns]."""
     if not c.filter.is_constant:
         view = c.weights_view(lowering)
-        weights = View(view.buffer, view.dtype, *_taps_first(view.shape, view.strides), view.offset)
+        shape, strides = _taps_first(view.shape, view.strides)
+        weights = View(view.buffer, view.dtype, shape, strides, view.offset)
         return packed_copy(lowering, weights, tile, depths=2)
 
     def pack(array: np.ndarray) -> np.ndarray:

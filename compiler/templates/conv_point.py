@@ -68,7 +68,9 @@ def _pixels_as_rows(c: Convolution, lowering: Lowering) -> Call:
     right = Matrix(panels, (panels.strides[0], 0, 0), panels.strides[1], panels.strides[4], panels=True)
     n, g, k, h, w = c.image.strides
     left = Matrix(c.image, (g, n, h), w, k)
-    strides = [(v.strides[1], v.strides[0], v.strides[3], v.strides[4], v.strides[2]) for v in _views(c)]
+    strides: list[tuple[int, ...]] = [
+        (v.strides[1], v.strides[0], v.strides[3], v.strides[4], v.strides[2]) for v in _views(c)
+    ]
     return _call(c, Space((c.groups, c.batch, height), width, c.outputs), left, right, tile, strides)
 
 

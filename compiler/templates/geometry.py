@@ -40,7 +40,7 @@ class Window:
         strides = [1 if n == 1 and not transposed else s for s, n in zip(attrs["strides"], outputs)]
         dilations = [1 if n == 1 else d for d, n in zip(attrs["dilations"], taps)]
         pairs = [tuple(v) for v in (taps, strides, dilations, (top, left), inputs, outputs)]
-        return Window(*pairs)  # type: ignore[arg-type]
+        return Window(*pairs)
 
     @property
     def is_point(self) -> bool:

@@ -95,7 +95,7 @@ def _lower(lowering: Lowering, epilogue: Epilogue, a: Side, b: Side, attrs: Mapp
         [(*m, i) for m, i in zip(merged[2:], inner)],
     )
     extras = len(epilogue.views())
-    addend = (views[extras], product.strides[extras]) if len(views) > extras else None
+    addend = (views[extras], tuple(product.strides[extras])) if len(views) > extras else None
     lowering.add(product_call(product, epilogue, _root(attrs, dtype, addend)))
 
 

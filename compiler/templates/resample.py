@@ -100,8 +100,10 @@ class _Resampling:
 
     def _linear(self) -> str:
         """The blend along the first axis on either side of the second, then along the second."""
-        sides = [self._blend(self._element("low0", s), self._element("high0", s), "weight0") for s in ("low1", "high1")]
-        value = self._blend(*sides, "weight1")
+        low, high = (
+            self._blend(self._element("low0", s), self._element("high0", s), "weight0") for s in ("low1", "high1")
+        )
+        value = self._blend(low, high, "weight1")
         if is_float(self.dtype):
             return value
         return f"cast_f32_{SUFFIX[self.dtype]}(rint_f32({value}))"

@@ -20,7 +20,7 @@ from .raw import raw
 
 @template("cumulative_sum")
 def cumulative_sum(node: Node, lowering: Lowering) -> None:
-    """A running sum along one axis, of floats in float64, whose additions take no longer; a unit is one line along it."""
+    """A running sum along one axis, of floats in float64, whose additions take no longer; a unit is one line of it."""
     source, target = lowering.read(node.present[0]), lowering.write(node.output)
     axis = node.attrs["axis"]
     if node.attrs["reversed"]:

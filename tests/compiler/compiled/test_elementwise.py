@@ -19,14 +19,20 @@ from .forms import EXACT, Bench, Tolerance, benches, broadcast_pair, fill, shape
 OPERATORS = sorted(name for name, o in ops.all_operators().items() if isinstance(o, Elementwise) and name != "cast")
 DTYPES = ("float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8")
 ROUNDED_ONCE = frozenset(
-    {"add", "sub", "mul", "div", "sqrt", "reciprocal", "prelu", "leaky_relu", "max", "min", "abs", "neg", "relu", "clamp"}
-    | {"ceil", "floor", "round_even", "sign", "identity", "where", "is_nan", "is_infinite"}
+    {"add", "sub", "mul", "div", "sqrt", "reciprocal", "prelu", "leaky_relu", "max", "min", "abs", "neg", "relu"}
+    | {"clamp", "ceil", "floor", "round_even", "sign", "identity", "where", "is_nan", "is_infinite"}
 )
 """Operators whose float results are the exact ones rounded: nothing else is right."""
 ANY_ZERO = frozenset({"max", "min", "relu", "clamp", "hard_sigmoid"})
 """Operators that choose between zeros of both signs, of which any will do."""
 OPTIONS: dict[str, list[dict[str, Any]]] = {
-    "clamp": [{}, {"min_value": -2}, {"max_value": 3}, {"min_value": 0, "max_value": 6}, {"min_value": 1, "max_value": 1}],
+    "clamp": [
+        {},
+        {"min_value": -2},
+        {"max_value": 3},
+        {"min_value": 0, "max_value": 6},
+        {"min_value": 1, "max_value": 1},
+    ],
     "elu": [{}, {"alpha": 0.5}, {"alpha": -2.0}],
     "hard_sigmoid": [{}, {"alpha": 1.5, "beta": -0.25}],
     "leaky_relu": [{}, {"alpha": 0.2}, {"alpha": -1.0}],

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from basalt.compiler.ir import Value
 from basalt.ops import numpy_dtype
