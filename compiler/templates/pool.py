@@ -7,6 +7,7 @@ tap's loop covers just the positions where it meets an element.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,13 +17,20 @@ from ..codegen.kernel import KernelBuilder
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..codegen.terms import SUFFIX, register_suffix
-from ..ir import Node
+from ..ir import Node, Value
 from .elementwise import decode
 from .geometry import Places, Window, arranged
 from .product import rounded
 
 BLOCK = 512
 """Results that are gathered at once."""
+NARROW = 16
+"""Columns below which vectors along the width stay mostly empty."""
+UNIT = 10_000.0
+"""Nanoseconds of work that are worth a unit of their own."""
+
+
+Known = Mapping[Value, str]
 
 
 @template("average_pool2d", "l2_pool2d", "max_pool2d", epilogue=True)
@@ -53,34 +61,61 @@ class _Pool:
         self.kernel.source("image", self.image)
 
     def write_columns(self) -> None:
-        """Rows along the width."""
+        """Rows along the width; a unit is a block of rows of one channel's image."""
         kernel, w = self.kernel, self.window
         self._start("nchw")
-        step = kernel.integer("step", w.strides[1] * self.image.strides[3])
-        if self.op == "average_pool2d":
+        images = self.batch * self.channels
+        block = max(1, min(w.outputs[0], int(UNIT / (self._cost() / max(1, images * w.outputs[0])))))
+        blocks = -(-w.outputs[0] // block)
+        kernel.parameter("block", block)
+        narrow = w.outputs[1] < NARROW
+        if self.op == "average_pool2d" and not narrow:
             kernel.source("counts", self.lowering.add_constant(_counts(w, 1, self._float)))
         with kernel.block("for u in range(start, stop)"):
-            self._decode({"n": self.batch, "c": self.channels, "y": w.outputs[0]})
-            self._range("y", "y", "1")
-            self.body.start_row({0: "n", 1: "c", 2: "y"})
-            known = self.body.hoist(3)
-            with kernel.block(f"for first in range(0, output_x, {BLOCK})"):
-                kernel.line(f"count = min({BLOCK}, output_x - first)")
-                self._clear()
-                self._range("x", "first", "count")
-                with kernel.block("for ky in range(low_y, high_y)"):
-                    kernel.line("row = n * image_n + c * image_c + (edge_y + ky * dilation_y) * image_y")
-                    with kernel.block("for kx in range(low_x, high_x)"):
-                        kernel.line("column = edge_x + kx * dilation_x")
-                        kernel.line("begin = max(0, (stride_x - 1 - column) // stride_x)")
-                        kernel.line("end = min(count, (input_x - column + stride_x - 1) // stride_x)")
-                        kernel.line("at = row + column * image_x")
-                        with kernel.block("for j in range(begin, end)"):
-                            self._gather(f"at + j * {step}" if step != "1" else "at + j")
-                with kernel.block("for j in range(count)"):
-                    kernel.line("x = first + j")
-                    self._finish(self._count("counts", "x"), "x", known)
-        self._add(self.batch * self.channels * w.outputs[0])
+            self._decode({"n": self.batch, "c": self.channels, "b": blocks})
+            kernel.line("plane = n * image_n + c * image_c")
+            with kernel.block("for y in range(b * block, min((b + 1) * block, output_y))"):
+                self._range("y", "y", "1")
+                self.body.start_row({0: "n", 1: "c", 2: "y"})
+                known = self.body.hoist(3)
+                if narrow:
+                    self._narrow_row(known)
+                else:
+                    self._wide_row(known)
+        self._add(images * blocks)
+
+    def _narrow_row(self, known: Known) -> None:
+        """Few columns: each result is gathered in a register."""
+        kernel = self.kernel
+        with kernel.block("for x in range(output_x)"):
+            self._range("x", "x", "1")
+            kernel.line(f"total = {self.identity}")
+            with kernel.block("for ky in range(low_y, high_y)"):
+                kernel.line("row = plane + (edge_y + ky * dilation_y) * image_y + edge_x * image_x")
+                with kernel.block("for kx in range(low_x, high_x)"):
+                    kernel.line(f"total = {self._combined('total', 'row + kx * dilation_x * image_x')}")
+            self._finish("total", self._count(None, "x"), "x", known)
+
+    def _wide_row(self, known: Known) -> None:
+        """Many columns: tap after tap, neighbouring results at once."""
+        kernel, w = self.kernel, self.window
+        step = kernel.integer("step", w.strides[1] * self.image.strides[3])
+        with kernel.block(f"for first in range(0, output_x, {BLOCK})"):
+            kernel.line(f"count = min({BLOCK}, output_x - first)")
+            self._clear()
+            self._range("x", "first", "count")
+            with kernel.block("for ky in range(low_y, high_y)"):
+                kernel.line("row = plane + (edge_y + ky * dilation_y) * image_y")
+                with kernel.block("for kx in range(low_x, high_x)"):
+                    kernel.line("column = edge_x + kx * dilation_x")
+                    kernel.line("begin = max(0, (stride_x - 1 - column) // stride_x)")
+                    kernel.line("end = min(count, (input_x - column + stride_x - 1) // stride_x)")
+                    kernel.line("at = row + column * image_x")
+                    with kernel.block("for j in range(begin, end)"):
+                        self._gather(f"at + j * {step}" if step != "1" else "at + j")
+            with kernel.block("for j in range(count)"):
+                kernel.line("x = first + j")
+                self._finish(f"loadrw_{self.register}(sums, j)", self._count("counts", "x"), "x", known)
 
     def write_channels(self) -> None:
         """Rows along the channels."""
@@ -104,7 +139,7 @@ class _Pool:
                             self._gather(f"at + j * {step}" if step != "1" else "at + j")
                 with kernel.block("for j in range(count)"):
                     kernel.line("c = first + j")
-                    self._finish(self._count(None, "c"), "c", known)
+                    self._finish(f"loadrw_{self.register}(sums, j)", self._count(None, "c"), "c", known)
         self._add(self.batch * w.outputs[0] * w.outputs[1])
 
     @property
@@ -119,8 +154,13 @@ class _Pool:
             values |= {f"taps_{letter}": w.taps[axis], f"stride_{letter}": w.strides[axis]}
             values |= {f"dilation_{letter}": w.dilations[axis], f"begin_{letter}": w.begin[axis]}
             values |= {f"input_{letter}": w.inputs[axis], f"output_{letter}": w.outputs[axis]}
+        plain = w.dilations == (1, 1) and w.strides in ((1, 1), (2, 2))
         for name, value in (values | {"channels": self.channels}).items():
-            kernel.parameter(name, value)
+            if plain and name.startswith(("stride", "dilation")):
+                # Known to the compiler, they make the divisions by them shifts.
+                kernel.top(f"{name} = {value}")
+            else:
+                kernel.parameter(name, value)
         kernel.line(f"sums = stack_{BLOCK * 8}()")
         self.identity = self.body.terms.constant(self._identity(), self._register_dtype())
 
@@ -151,13 +191,16 @@ class _Pool:
             self.kernel.line(f"storerw_{self.register}(sums, j, {self.identity})")
 
     def _gather(self, at: str) -> None:
-        kernel, t = self.kernel, self.register
-        loaded = f"load_{SUFFIX[self.image.dtype]}(image, {at})"
-        value = kernel.define(loaded)
+        t = self.register
+        self.kernel.line(f"storerw_{t}(sums, j, {self._combined(f'loadrw_{t}(sums, j)', at)})")
+
+    def _combined(self, total: str, at: str) -> str:
+        """The source of a running result combined with an element."""
+        t = self.register
+        value = self.kernel.define(f"load_{SUFFIX[self.image.dtype]}(image, {at})")
         if self.op == "l2_pool2d":
-            value = kernel.define(f"mul_{t}({value}, {value})")
-        combine = "max" if self.op == "max_pool2d" else "add"
-        kernel.line(f"storerw_{t}(sums, j, {combine}_{t}(loadrw_{t}(sums, j), {value}))")
+            value = self.kernel.define(f"mul_{t}({value}, {value})")
+        return f"{'max' if self.op == 'max_pool2d' else 'add'}_{t}({total}, {value})"
 
     def _count(self, table: str | None, position: str) -> str:
         """The source of the number of elements that the window at a position holds."""
@@ -167,9 +210,9 @@ class _Pool:
             return f"mul_{t}({rows}, load_{t}({table}, {position}))"
         return f"mul_{t}({rows}, cast_i64_{t}(max(high_x - low_x, 0)))"
 
-    def _finish(self, count: str, variable: str, known: dict) -> None:  # type: ignore[type-arg]
+    def _finish(self, total: str, count: str, variable: str, known: Known) -> None:
         kernel, t = self.kernel, self.register
-        total = kernel.define(f"loadrw_{t}(sums, j)")
+        total = kernel.define(total)
         if self.op == "average_pool2d":
             total = kernel.define(f"div_{t}({total}, {count})")
         elif self.op == "l2_pool2d":
@@ -177,10 +220,16 @@ class _Pool:
         value = rounded(kernel, total, self.epilogue.root.output.dtype)
         self.epilogue.finish(self.body, value, 3, variable, known)
 
-    def _add(self, units: int) -> None:
+    def _cost(self) -> float:
+        """Estimated nanoseconds of the whole."""
         points = math.prod(self.epilogue.shape)
         taps = min(self.window.taps[0], self.window.inputs[0]) * min(self.window.taps[1], self.window.inputs[1])
-        self.lowering.add(self.kernel.call(units, points * (taps * 0.15 + 0.3 + self.body.cost_of_point())))
+        narrow = not self.places.channels_last and self.window.outputs[1] < NARROW
+        each = taps * 0.5 + 2.0 if narrow else taps * 0.15 + 0.3
+        return points * (each + self.body.cost_of_point())
+
+    def _add(self, units: int) -> None:
+        self.lowering.add(self.kernel.call(units, self._cost()))
 
 
 def _counts(window: Window, axis: int, dtype: type) -> np.ndarray:
