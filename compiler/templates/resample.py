@@ -44,7 +44,8 @@ class _Resampling:
         source, target = lowering.read(node.present[0]), lowering.write(node.output)
         self.dtype = source.dtype
         self.source, self.target = (source, target) if self.linear else (raw(source), raw(target))
-        self.register = register_suffix(self.dtype) if is_float(self.dtype) else "f32"
+        # Integers are rounded to nearest: in float32, weights of thirds would decide ties.
+        self.register = register_suffix(self.dtype) if is_float(self.dtype) else "f64"
         self.kernel = KernelBuilder(f"resample2d {node.attrs['mode']}")
         self.body = Body(self.kernel, (), 4)
         # Along a resampled axis the input's index comes from a table: its own stride is not walked.
@@ -95,7 +96,7 @@ class _Resampling:
         name = self.body.load(access, " + ".join([access.index(-1, "j"), *offsets]))
         if is_float(self.dtype) or not self.linear:
             return name
-        self.kernel.line(f"{name}f = cast_{SUFFIX[self.dtype]}_f32({name})")
+        self.kernel.line(f"{name}f = cast_{SUFFIX[self.dtype]}_f64({name})")
         return name + "f"
 
     def _linear(self) -> str:
@@ -106,7 +107,7 @@ class _Resampling:
         value = self._blend(low, high, "weight1")
         if is_float(self.dtype):
             return value
-        return f"cast_f32_{SUFFIX[self.dtype]}(rint_f32({value}))"
+        return f"cast_f64_{SUFFIX[self.dtype]}(rint_f64({value}))"
 
     def _blend(self, low: str, high: str, weight: str) -> str:
         t, name = self.register, self.kernel.temporary()
