@@ -7,13 +7,14 @@ give either of two zeros that differ in sign.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types
 
-from basalt.compiler.kernels import division, power
+from basalt.compiler.kernels import division, lanes, power, rounding
 from basalt.compiler.kernels.emit import I1, INTEGERS, REGISTERS, Emitter, Recipe, Scalar
 
 __all__ = ["recipes"]
@@ -35,6 +36,10 @@ def _intrinsic(name: str, e: Emitter, *operands: ir.Value) -> ir.Value:
 def _extremum(name: str, e: Emitter, x: ir.Value, y: ir.Value) -> ir.Value:
     # A reduction's sign of zero is worth two instructions an element.
     return e.call(name, [x, y], flags=("nsz",))
+
+
+def _lanes(function: Callable[..., lanes.Value], e: Emitter, *operands: ir.Value) -> ir.Value:
+    return function(*(lanes.Value(e, operand) for operand in operands)).raw
 
 
 def _compare_floats(operator: str, e: Emitter, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -139,8 +144,7 @@ def _float_recipes(t: Scalar) -> dict[str, Recipe]:
         return Recipe(result, (t.numba,) * arity, emit)
 
     # Minimum and maximum are IEEE 754-2019's: NaN if either operand is, and -0 < +0.
-    named = {"max": "llvm.maximum", "min": "llvm.minimum", "abs": "llvm.fabs", "rint": "llvm.rint"}
-    named |= {name: f"llvm.{name}" for name in ("floor", "ceil", "trunc", "sqrt")}
+    named = {"max": "llvm.maximum", "min": "llvm.minimum", "abs": "llvm.fabs", "sqrt": "llvm.sqrt"}
     found = {name: of(2 if name in ("max", "min") else 1, partial(_intrinsic, llvm)) for name, llvm in named.items()}
     found |= {name: of(2, partial(_operation, f"f{name}", ())) for name in ("add", "sub", "mul", "div")}
     found |= {f"r{name}": of(2, partial(_operation, f"f{name}", REORDERED)) for name in ("add", "mul")}
@@ -153,7 +157,11 @@ def _float_recipes(t: Scalar) -> dict[str, Recipe]:
         "isnan": of(1, _is_nan, types.boolean),
         "isinf": of(1, _is_infinite, types.boolean),
         "rcp": of(1, _reciprocal),
-        "fma": of(3, partial(_intrinsic, "llvm.fma")),
+        "fma": of(3, partial(_lanes, lanes.fma)),
+        "rint": of(1, partial(_lanes, rounding.rint)),
+        "floor": of(1, partial(_lanes, rounding.floor)),
+        "ceil": of(1, partial(_lanes, rounding.ceil)),
+        "trunc": of(1, partial(_lanes, rounding.trunc)),
         "relu": of(1, _relu_float),
         "clamp": of(3, _clamp_float),
     }

@@ -66,6 +66,7 @@ class Features(NamedTuple):
     fma: bool
     half: bool  # float16 <-> float32 conversion
     scale: bool  # multiplication by a power of two, to and from the subnormals
+    round: bool  # rounding to an integer
 
     @staticmethod
     def probe(machine: Any) -> Features:
@@ -73,16 +74,17 @@ class Features(NamedTuple):
         module = llvm.parse_assembly(_PROBE)
         module.triple = str(machine.triple)
         assembly = str(machine.emit_assembly(module))
-        calls = {name: name in assembly for name in ("fmaf", "extendhfsf2", "ldexpf")}
-        return Features(fma=not calls["fmaf"], half=not calls["extendhfsf2"], scale=not calls["ldexpf"])
+        return Features(*(name not in assembly for name in ("fmaf", "extendhfsf2", "ldexpf", "rintf")))
 
 
 _PROBE = """
 declare float @llvm.fma.f32(float, float, float)
 declare float @llvm.ldexp.f32.i32(float, i32)
+declare float @llvm.rint.f32(float)
 define float @a(float %x) { %y = call float @llvm.fma.f32(float %x, float %x, float %x) ret float %y }
 define float @b(i16 %x) { %h = bitcast i16 %x to half %y = fpext half %h to float ret float %y }
 define float @c(float %x, i32 %n) { %y = call float @llvm.ldexp.f32.i32(float %x, i32 %n) ret float %y }
+define float @d(float %x) { %y = call float @llvm.rint.f32(float %x) ret float %y }
 """
 
 
@@ -90,8 +92,10 @@ define float @c(float %x, i32 %n) { %y = call float @llvm.ldexp.f32.i32(float %x
 def _features(codegen: Any) -> Features:
     # A feature string lists every feature of the host, but is empty when only a CPU name was given.
     listed = set(str(codegen._tm_features).split(","))
-    if all({f"+{name}", f"-{name}"} & listed for name in ("fma", "f16c", "avx512f")):
-        return Features("+fma" in listed, "+f16c" in listed, {"+avx512f", "+avx512vl"} <= listed)
+    needed = ("fma", "f16c", "avx512f", "sse4.1")
+    if all({f"+{name}", f"-{name}"} & listed for name in needed):
+        fma, half, avx512, round_ = (f"+{name}" in listed for name in needed)
+        return Features(fma, half, avx512 and "+avx512vl" in listed, round_)
     return Features.probe(codegen._tm)
 
 

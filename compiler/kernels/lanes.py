@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from basalt.compiler.kernels.emit import F32, F64, I32, I64, Emitter, like, mangled
 
-__all__ = ["Value", "copysign", "fma", "mad", "magnitude", "polynomial", "quotient", "rint", "select", "sqrt"]
+__all__ = ["Value", "copysign", "fma", "mad", "magnitude", "polynomial", "quotient", "select", "sqrt"]
 
 Operand = "Value | float"
 
@@ -158,10 +158,6 @@ def select(condition: Value, x: Value | float, y: Value | float) -> Value:
 
 def magnitude(x: Value) -> Value:
     return x.call("llvm.fabs")
-
-
-def rint(x: Value) -> Value:
-    return x.call("llvm.rint")
 
 
 def sqrt(x: Value) -> Value:

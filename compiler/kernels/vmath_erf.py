@@ -1,18 +1,20 @@
 """erf, erfc and gelu in float32.
 
-erf needs float32 arithmetic only. The tail of the normal distribution is exp(-s) times a slowly varying ratio, and exp
-multiplies the rounding error of s = a**2 by s: all but the power itself is float64 there.
+The tail of the normal distribution is exp(-s) times a slowly decaying function h. exp multiplies the rounding error of
+s = a**2 by s, so that error is carried along, and so are those of the quotient that h is.
 
-The fits are this project's: Remez' exchange, then a descent over neighbouring float32 coefficients; Lawson's iteration
-for the rational ones. The comment beside each gives its relative error.
+The fits are this project's: Remez' exchange or, for the rational ones, Lawson's iteration, then a descent over
+neighbouring float32 coefficients. The comment beside each gives its relative error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from basalt.compiler.kernels.lanes import Value, copysign, mad, magnitude, polynomial, quotient, select
-from basalt.compiler.kernels.vmath_format import SINGLE, nearest, power_of_two
+from basalt.compiler.kernels.lanes import Value, copysign, fma, mad, magnitude, polynomial, select
+from basalt.compiler.kernels.vmath_exp import EXPM1, reduce
+from basalt.compiler.kernels.vmath_format import SINGLE, nearest, power_of_two, scale
 
 __all__ = ["erf", "erfc", "gelu"]
 
@@ -32,17 +34,31 @@ EXP2 = (
     1.0, 0.6931472420692444, 0.24022653698921204, 0.055502999573946,
     0.009617701172828674, 0.0013406643411144614, 0.00015594769502058625,
 )  # fmt: skip
-# erfc(a) = exp(-a**2) p(a) / q(a) for 0 <= a <= 10.2: 2**-27.3
-ERFC = (
-    (1.000000005843739, 1.2392522214371464, 0.7324863070585922, 0.22963948346337842, 0.032884888346507296),
-    (1.0, 2.367631977493667, 2.4040634077691276, 1.3270154278244397, 0.40705138407788677, 0.05828626232641851),
+
+
+class Tail(NamedTuple):
+    """h(a) = p(a) / (p(a) (start + slope a) + a q(a)), in which q matters so little that its errors vanish."""
+
+    start: float
+    slope: float
+    p: Sequence[float]
+    q: Sequence[float]
+
+
+# exp(a**2) erfc(a) for 0 <= a <= 10.2: 2**-26.8
+ERFC = Tail(
+    1.0,
+    1.5,
+    (1.0, 1.2392537593841553, 0.7324874401092529, 0.2296399623155594, 0.03288501501083374),
+    (-0.3716203272342682, -0.1873016357421875, -0.0013536582700908184, 0.02970730885863304, 0.008958961814641953),
 )
-# Phi(-a) = exp(-a**2 / 2) p(a) / q(a) for 0 <= a <= 14.6: 2**-27.3
-NORMAL = (
-    (0.500000002990381, 0.4384967070148205, 0.18338478837469616, 0.04068372622971292, 0.004123819270104178),
-    (1.0, 1.674878400333754, 1.203124350135454, 0.46986574064166653, 0.10198535698571685, 0.010336763924440207),
+# exp(a**2 / 2) Phi(-a) for 0 <= a <= 14.6: 2**-26.6
+NORMAL = Tail(
+    2.0,
+    2.0,
+    (0.5, 0.4384967088699341, 0.18338501453399658, 0.040683768689632416, 0.004123823717236519),
+    (-0.2021150439977646, -0.04063870757818222, 0.02172870934009552, 0.012370278127491474, 0.0020891278982162476),
 )
-LOG2_E = 1.4426950408889634
 
 
 def erf(x: Value) -> Value:
@@ -57,30 +73,42 @@ def erf(x: Value) -> Value:
     return select(size < ERF_SWITCH, small, copysign(large, x))
 
 
-def _tail(factor: Value, a: Value, square: Value, ratio: tuple[Sequence[float], Sequence[float]]) -> Value:
-    """factor * exp(-square) p(a) / q(a) in float64, with (p, q) = `ratio`, to 2**-24."""
-    exponent = square * -LOG2_E
-    n, rounded = nearest(exponent)
-    fraction = (exponent - rounded).single()
-    growth = (polynomial(fraction, EXP2[1:]) * fraction).double()
-    p, q = (polynomial(a, coefficients) for coefficients in ratio)
-    ratio_of_a = quotient(p, q)
-    # The factor comes last: it may be a zero whose sign counts.
-    value = mad(ratio_of_a, growth, ratio_of_a) * factor
-    return (value.bits() + (n << 52)).from_bits()
+def _quotient(factor: Value | float, a: Value, tail: Tail) -> tuple[Value, Value]:
+    """factor * h(a) as a float and what it lacks."""
+    p, q = polynomial(a, tail.p), polynomial(a, tail.q) * a
+    line = mad(a, tail.slope, tail.start)
+    line_lost = fma(a, tail.slope, tail.start - line)
+    main = p * line
+    divisor = main + q
+    divisor_lost = fma(p, line, -main) + (q - (divisor - main))
+    dividend = p * factor
+    inverse = 1.0 / divisor
+    value = dividend * inverse
+    rest = fma(-value, divisor, dividend) + fma(p, factor, -dividend)
+    return value, fma(-value, mad(p, line_lost, divisor_lost), rest) * inverse
+
+
+def _tail(factor: Value | float, a: Value, half: Value, tail: Tail) -> Value:
+    """factor * exp(-a * half) h(a)."""
+    square = a * half
+    n, r = reduce(-square)
+    r = r - fma(a, half, -square)
+    growth = mad(polynomial(r, EXPM1["f32"]), r * r, r)
+    value, lost = _quotient(factor, a, tail)
+    return scale(value + mad(value, growth, mad(lost, growth, lost)), n)
 
 
 def erfc(x: Value) -> Value:
     """1 - erf(x), with full relative precision down to the subnormals."""
     size = magnitude(x)
-    a = select(size > 10.2, 10.2, size).double()
-    tail = _tail(a.lift(1.0), a, a * a, ERFC)
-    return select(x < 0.0, 2.0 - tail, tail).single()
+    a = select(size > 10.2, 10.2, size)
+    tail = _tail(1.0, a, a, ERFC)
+    return select(x < 0.0, 2.0 - tail, tail)
 
 
 def gelu(x: Value) -> Value:
     """x Phi(x) = x (1 + erf(x / sqrt(2))) / 2, with full relative precision down to the subnormals."""
     size = magnitude(x)
-    a = select(size > 14.6, 14.6, size).double()
-    tail = _tail(-a, a, a * a * 0.5, NORMAL).single()
-    return select(x < 0.0, tail, x + tail)
+    a = select(size > 14.6, 14.6, size)
+    tail = _tail(a, a, a * 0.5, NORMAL)
+    return select(x < 0.0, -tail, x - tail)

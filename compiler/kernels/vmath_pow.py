@@ -7,7 +7,8 @@ of this project (Remez' exchange). Special cases are those of C99, Annex F.9.4.4
 
 from __future__ import annotations
 
-from basalt.compiler.kernels.lanes import Value, fma, mad, magnitude, polynomial, quotient, rint, select
+from basalt.compiler.kernels.lanes import Value, fma, mad, magnitude, polynomial, quotient, select
+from basalt.compiler.kernels.rounding import rint
 from basalt.compiler.kernels.vmath_erf import EXP2
 from basalt.compiler.kernels.vmath_exp import EXP
 from basalt.compiler.kernels.vmath_format import DOUBLE, format_of, nearest, scale

@@ -12,7 +12,8 @@ import functools
 from llvmlite import ir
 
 from basalt.compiler.kernels.emit import F64, I32, Emitter
-from basalt.compiler.kernels.lanes import Value, fma, mad, magnitude, polynomial, rint, select
+from basalt.compiler.kernels.lanes import Value, fma, mad, magnitude, polynomial, select
+from basalt.compiler.kernels.rounding import rint
 from basalt.compiler.kernels.vmath_format import DOUBLE, nearest
 
 __all__ = ["cos", "sin", "tan"]

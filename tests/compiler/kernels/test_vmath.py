@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from numba.core.registry import cpu_target
 from scipy import special
+
+from basalt.compiler.kernels.emit import features_of
 
 from .loops import SUFFIXES, Kernel, Loop, binary, unary
 from .ulps import EXTENDED, REFERENCES, around, doubles, errors, singles
@@ -25,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 SINGLE = {
     "exp": 0.9, "expm1": 1.5, "log": 0.9, "log1p": 1.5, "sigmoid": 1.7, "tanh": 1.4, "softplus": 2.0,
-    "erf": 1.3, "erfc": 1.4, "gelu": 1.4, "sin": 1.7, "cos": 1.7, "tan": 0.6, "pow": 1.0,
+    "erf": 1.3, "erfc": 1.7, "gelu": 1.7, "sin": 1.7, "cos": 1.7, "tan": 0.6, "pow": 1.0,
     "sinh": 0.6, "cosh": 0.6, "asin": 0.6, "acos": 0.6, "atan": 0.6, "asinh": 0.6, "acosh": 0.6, "atanh": 0.6,
 }  # fmt: skip
 DOUBLE = {
@@ -33,6 +36,9 @@ DOUBLE = {
     "erf": 1.4, "erfc": 3.5, "gelu": 3.8, "sin": 1.0, "cos": 1.0, "tan": 2.4, "pow": 1.3,
     "sinh": 2.6, "cosh": 2.0, "asin": 2.4, "acos": 1.5, "atan": 2.4, "asinh": 2.2, "acosh": 2.8, "atanh": 2.2,
 }  # fmt: skip
+# Without fused multiply-add, polynomials round twice as often.
+FUSED = features_of(cpu_target.target_context).fma
+SINGLE, DOUBLE = ({name: bound + 0.75 * (not FUSED) for name, bound in bounds.items()} for bounds in (SINGLE, DOUBLE))
 SLOW_REFERENCE = ("erf", "erfc", "gelu")
 EDGES = {
     "exp": (87.33655, 88.72284, 103.97208, 0.34657359),
