@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 from typing import NamedTuple
 
-from numba.core.registry import cpu_target
+from basalt.runtime.host import host_cpu, host_platform
 
 __all__ = ["Target", "target"]
 
@@ -38,8 +39,22 @@ class Target(NamedTuple):
         return Target(128, 32 if triple.startswith(("aarch64", "arm64")) else 16, 1024)
 
 
+_OTHER_CPU = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")
+"""Variables that have Numba compile for another CPU than this one."""
+
+
 @functools.cache
 def target() -> Target:
-    """The vector unit of the CPU that Numba compiles for."""
+    """The vector unit of the CPU that Numba compiles for.
+
+    Numba is asked only if it may see another one than the system's description says: with a warm cache, importing it
+    would take longer than everything else. It leaves AVX alone on the first CPUs that had it, which lacked AVX2.
+    """
+    flags = set(host_cpu()[1].split())
+    described = bool(flags) and not any(flag.startswith(("+", "-")) for flag in flags)
+    if described and ("avx" in flags) == ("avx2" in flags) and not any(name in os.environ for name in _OTHER_CPU):
+        return Target.of(",".join(f"+{flag}" for flag in flags), host_platform())
+    from numba.core.registry import cpu_target
+
     codegen = cpu_target.target_context.codegen()
     return Target.of(str(codegen._tm_features), str(codegen._tm.triple))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -68,3 +70,17 @@ def test_a_terminal_is_told_the_times(bslc: Bslc, models: Mapping[str, Path]) ->
     done = bslc.on_terminal("run", models["affine"], "--random", "--dim", "n=3")
     assert done.status == 0
     assert "compiled " in done.out and ", ran in " in done.out
+
+
+@pytest.mark.parametrize("model", ["affine", "digits"])
+def test_a_warm_cache_needs_no_compiler(
+    bslc: Bslc, models: Mapping[str, Path], model: str, request: pytest.FixtureRequest
+) -> None:
+    path = models.get(model, request.config.rootpath / "examples" / "digits" / "digits.bsl")
+    assert bslc("run", path, "--random", "--json").status == 0
+    script = (
+        "import sys; from basalt.cli.app import run; status = run(sys.argv[1:]); "
+        "sys.exit(status or any(name in sys.modules for name in ('numba', 'llvmlite', 'rich')))"
+    )
+    done = subprocess.run([sys.executable, "-c", script, "run", path, "--random", "--json"], check=False)
+    assert done.returncode == 0
