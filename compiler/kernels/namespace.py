@@ -13,7 +13,7 @@ from typing import Any
 from basalt.compiler.kernels import arith, convert, dots, memory, stack, tiles, transposition
 from basalt.compiler.kernels.emit import Recipe, build
 
-__all__ = ["SUFFIXES", "names_for", "namespace", "resolve"]
+__all__ = ["SUFFIXES", "names_for", "namespace", "recipe", "resolve"]
 
 SUFFIXES = {
     "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool",
@@ -36,8 +36,18 @@ def _elementary() -> dict[str, Recipe]:
 
 
 @functools.cache
+def recipe(name: str) -> Recipe:
+    """The primitive called `name` before Numba sees it.
+
+    Raises:
+        KeyError: for a name that is no primitive's.
+    """
+    return _simple().get(name) or _elementary().get(name) or _family(name)
+
+
+@functools.cache
 def _primitive(name: str) -> Any:
-    return build(name, _simple().get(name) or _elementary().get(name) or _family(name))
+    return build(name, recipe(name))
 
 
 def _family(name: str) -> Recipe:
