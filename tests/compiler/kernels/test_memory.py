@@ -99,6 +99,16 @@ def test_16_bit_floats_vectorise_without_calls(dtype: str) -> None:
     assert "\tcall" not in assembly
 
 
+@pytest.mark.parametrize("size", [1, 7, 64, 1003])
+def test_an_output_may_replace_an_input(size: int) -> None:
+    """What memory planning relies on: element i is read before it is written, by the same iteration."""
+    x, y = np.random.default_rng(0).normal(size=(2, size)).astype(np.float32)
+    expected = x * y + x
+    product = Loop("add_f32(mul_f32(x0, x1), x0)", ("float32", "float32"), "float32")
+    product.kernel([x, y, x], 0, size)
+    np.testing.assert_array_equal(x, expected)
+
+
 RUNNING_SUM = """
 def k(table, start, stop):
     x = ptr(table, 0)
