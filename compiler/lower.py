@@ -7,7 +7,6 @@ from functools import partial
 
 from basalt.runtime.spec import KernelCode, ProgramSpec, Row, Slot, TensorSpec
 
-from . import templates  # noqa: F401  (declares the templates)
 from .codegen.kernel import Call
 from .codegen.lowering import Lowering
 from .ir import Constants, Graph

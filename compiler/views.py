@@ -113,6 +113,13 @@ class View:
         strides = _reshape_strides(self.shape, self.strides, shape)
         return None if strides is None else replace(self, shape=shape, strides=strides)
 
+    def raw(self) -> View:
+        """The view with its elements taken as plain bits, so that moves keep every NaN and data types share kernels."""
+        return replace(self, dtype=_RAW[self.itemsize])
+
+
+_RAW = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
+
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of a contiguous tensor."""
@@ -162,6 +169,20 @@ def _reshape_strides(old: tuple[int, ...], strides: tuple[int, ...], new: tuple[
         sizes = new[first_j:j]
         result += [step * math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
     return tuple(result)
+
+
+def memory_order(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The dimensions in the order of loops that walk memory in order: long steps outside, the shortest innermost.
+
+    Args:
+        shape: the iteration space; loops over it may be nested in any order.
+        strides: each operand's strides over it; the first operand decides, the next ones where it does not.
+    """
+
+    def steps(axis: int) -> list[int]:
+        return [0 if shape[axis] == 1 else -abs(s[axis]) for s in strides]
+
+    return tuple(sorted(range(len(shape)), key=steps))
 
 
 def collapse(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .types import integer_bounds, is_float, numpy_dtype
+from .types import INT4, integer_bounds, is_float, numpy_dtype
 
 
 def cast(x: np.ndarray, dtype: str) -> np.ndarray:
@@ -22,7 +22,10 @@ def cast(x: np.ndarray, dtype: str) -> np.ndarray:
         if is_float(dtype):
             # ml_dtypes goes by way of float32, and rounds twice.
             return x.astype(target) if target.kind == "f" else _odd_float32(x).astype(target)
-        return _saturate(x, dtype) if is_float(x.dtype.name) else x.astype(target)
+        if is_float(x.dtype.name):
+            return _saturate(x, dtype)
+        # ml_dtypes cannot cast its 4-bit integers to each other.
+        return (x.astype(np.int8) if x.dtype.name in INT4 else x).astype(target)
 
 
 def _saturate(x: np.ndarray, dtype: str) -> np.ndarray:

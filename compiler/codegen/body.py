@@ -39,14 +39,24 @@ class Access:
         step = variable if stride == "1" else f"{variable} * {stride}"
         return step if self.base == "0" else f"{self.base} + {step}"
 
+    def element(self, axis: int, variable: str, other: int, place: int) -> str:
+        """As :meth:`index`, at a fixed place along another dimension."""
+        index, stride = self.index(axis, variable), self.strides[other]
+        if stride == "0" or place == 0:
+            return index
+        step = str(int(stride) * place) if stride.lstrip("-").isdigit() else f"{place} * {stride}"
+        return f"{index} + {step}"
+
 
 class Body:
     """The element-wise operators of a kernel over a space of some rank."""
 
-    def __init__(self, kernel: KernelBuilder, nodes: Sequence[Node], rank: int) -> None:
+    def __init__(self, kernel: KernelBuilder, nodes: Sequence[Node], rank: int, literal: int = 1) -> None:
+        """``literal`` is the greatest stride that stands in the source itself, for loops that need to know it."""
         self.kernel = kernel
         self.nodes = nodes
         self.rank = rank
+        self.literal = literal
         self.terms = TermWriter(kernel)
         self.inputs: dict[Value, Access] = {}
         self.outputs: list[tuple[Value, Access]] = []
@@ -107,11 +117,15 @@ class Body:
         for value, access in self.inputs.items():
             if value not in names:
                 names[value] = self.load(access, access.index(axis, variable))
-        for node in self.nodes:
-            names[node.output] = self.compute(node, names)
+        self.compute_all(names)
         for value, access in self.outputs:
             self.store(access, access.index(axis, variable), names[value])
         return names
+
+    def compute_all(self, names: dict[Value, str]) -> None:
+        """Write every node, given the names of the operands; adds those of the results."""
+        for node in self.nodes:
+            names[node.output] = self.compute(node, names)
 
     def compute(self, node: Node, names: Mapping[Value, str]) -> str:
         """Write one element-wise node; returns its value's local name."""
@@ -133,7 +147,7 @@ class Body:
         return moved * LOAD_COST + cost_of(self.nodes)
 
     def _access(self, name: str, pointer: str, dtype: str, strides: Sequence[int]) -> Access:
-        declared = tuple(self.kernel.integer(f"{name}_s{i}", s) for i, s in enumerate(strides))
+        declared = tuple(self.kernel.integer(f"{name}_s{i}", s, self.literal) for i, s in enumerate(strides))
         outer = any(s != "0" for s in declared[:-1]) if self.rank > 1 else False
         return Access(pointer, dtype, declared, f"{name}_b" if outer else "0")
 

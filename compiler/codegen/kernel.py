@@ -60,9 +60,9 @@ class KernelBuilder:
         self.writes.append(view.buffer)
         return self._slot(name, view, "ptr")
 
-    def integer(self, name: str, value: int) -> str:
-        """Declare an int64 parameter; small constants that shape the code (0, 1) stay literal."""
-        if value in (0, 1):
+    def integer(self, name: str, value: int, literal: int = 1) -> str:
+        """Declare an int64 parameter; constants up to ``literal`` in magnitude, which shape the code, stay literal."""
+        if abs(value) <= literal:
             return str(value)
         return self._slot(name, value, "par_i64")
 

@@ -12,10 +12,9 @@ from basalt.errors import BasaltError, UnsupportedError
 
 from ..ir import FUSED, Constants, Graph, Node, Value
 from ..pointwise import is_pointwise
-from ..templates.elementwise import elementwise_call
-from ..templates.raw import raw
 from ..views import Buffer, Storage, View, whole
 from . import registry
+from .elementwise import copy_call, elementwise_call, fill_call
 from .epilogue import Epilogue
 from .kernel import Call, KernelBuilder
 from .placement import place_outputs
@@ -103,8 +102,11 @@ class Lowering:
 
     def copy(self, source: View, target: View) -> None:
         """Add the kernel that copies one view to another of the same shape and data type."""
-        value = Value(ops.TensorType(source.dtype, source.shape))
-        self.add(elementwise_call([], [(value, raw(source))], [(value, raw(target))], self._label))
+        self.add(copy_call(source, target, self._label))
+
+    def fill(self, target: View, number: float | int) -> None:
+        """Add the kernel that stores a number in every element of a view."""
+        self.add(fill_call(target, number, self._label))
 
     def add(self, call: Call) -> None:
         """Add a kernel call; one without work is dropped."""

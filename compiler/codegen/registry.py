@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,9 +39,17 @@ def template(*operators: str, epilogue: bool = False) -> Callable[[Template], Te
 
 def find(operator: str) -> Template | None:
     """The template of an operator, None if it has none."""
+    _declare_all()
     return _TEMPLATES.get(operator)
 
 
 def takes_epilogue(operator: str) -> bool:
     """Whether element-wise operators that follow may be fused into this one's kernel."""
+    _declare_all()
     return operator in _WITH_EPILOGUE
+
+
+@cache
+def _declare_all() -> None:
+    """Import the templates, which import this module to declare themselves."""
+    importlib.import_module("basalt.compiler.templates")

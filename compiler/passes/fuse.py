@@ -11,11 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from basalt.ops.elementwise import Elementwise
-from basalt.ops.shapes import broadcastable_to
-
-from basalt import ops
-
 from ..codegen.registry import takes_epilogue
 from ..codegen.rows import REDUCTIONS
 from ..ir import FUSED, Graph, Node, Value, sort_nodes

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..codegen.fill import fill
 from ..codegen.lowering import Lowering
 from ..codegen.placement import interior
 from ..codegen.registry import template
@@ -45,7 +44,7 @@ def _fill_slab(
     starts, sizes, axis = place
     first, count, wide = starts[axis], sizes[axis], slab.shape[axis]
     if node.attrs["mode"] == "constant":
-        fill(lowering, slab, node.attrs["value"])
+        lowering.fill(slab, node.attrs["value"])
         return
     if node.attrs["mode"] == "edge":
         edge = first if front else first + count - 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from basalt.ops.shapes import broadcastable_to
 
+from ..codegen.elementwise import elementwise_call
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..ir import Node
 from ..views import View
-from .elementwise import elementwise_call
 
 
 @template("quantize_linear", "dequantize_linear")
