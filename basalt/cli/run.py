@@ -98,7 +98,7 @@ def _run(
     middle = time.perf_counter()
     outputs = program.run(feeds)
     end = time.perf_counter()
-    note(f"compiled {compiled} kernels in {seconds_text(middle - start)}, ran in {seconds_text(end - middle)}")
+    note(f"ready in {seconds_text(middle - start)} ({compiled} kernels compiled), ran in {seconds_text(end - middle)}")
     return {"compiled": compiled, "compile_seconds": middle - start, "run_seconds": end - middle}, outputs
 
 

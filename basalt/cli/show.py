@@ -71,10 +71,8 @@ def _show_model(model: Executable, as_json: bool) -> None:
     if as_json:
         print_json(description | {"graph": model.text()})
         return
-    from basalt.cli.models import shape_text
-
     rows = [
-        [kind, entry["name"], entry["dtype"], shape_text(entry["shape"])]
+        [kind, entry["name"], entry["dtype"], f"[{', '.join(map(str, entry['shape']))}]"]
         for kind, entries in (("input", description["inputs"]), ("output", description["outputs"]))
         for entry in entries
     ]
@@ -153,5 +151,21 @@ def _show_calls(spec: ProgramSpec, as_json: bool) -> None:
     if as_json:
         totals = {name: getattr(explanation, name) for name in ("kernels", "arena_bytes", "constant_bytes")}
         print_json(totals | {"calls": [asdict(row) for row in explanation]})
-    else:
-        print(explanation)
+        return
+    total = sum(call.microseconds for call in explanation)
+    rows = [
+        [
+            str(call.index),
+            call.kind,
+            str(call.units),
+            "no" if call.serial or call.units <= 1 else "yes",
+            f"{call.microseconds:.3g}",
+            f"{100 * call.microseconds / total:.1f}" if total else "",
+            call.labels,
+        ]
+        for call in explanation
+    ]
+    columns = ["#", "kernel", "units", "split", "est. us", "%", "operators"]
+    print_table(columns, rows, right=["#", "units", "est. us", "%"])
+    print(f"\n{len(rows)} calls of {explanation.kernels} kernels, {total:.1f} us estimated on one core")
+    print(f"constants {size_text(explanation.constant_bytes)}, arena {size_text(explanation.arena_bytes)}")

@@ -37,8 +37,10 @@ def test_a_run_after_it_compiles_nothing(bslc: Bslc, models: Mapping[str, Path],
     assert (report["compiled"], report["found"]) == (len(report["kernels"]), 0)
     assert all(kernel["seconds"] > 0 for kernel in report["kernels"])
     assert report["compile_seconds"] == pytest.approx(sum(kernel["seconds"] for kernel in report["kernels"]))
-    assert [kernel["calls"] for kernel in report["kernels"]] == [0, 1, 1]
-    assert len(list(own_cache.iterdir())) == 3
+    executor, *kernels = report["kernels"]
+    assert (executor["what"], executor["calls"]) == ("executor", 0)
+    assert kernels and all(kernel["calls"] > 0 for kernel in kernels)
+    assert len(list(own_cache.iterdir())) == len(report["kernels"])
     ran = json.loads(bslc("run", models["pair"], "--random", *sizes, "--json", environment=environment).out)
     assert ran["compiled"] == 0
     other = json.loads(bslc("run", models["affine"], "--random", "--json", environment=environment).out)

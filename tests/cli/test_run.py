@@ -69,7 +69,7 @@ def test_assumed_sizes_are_told(bslc: Bslc, models: Mapping[str, Path]) -> None:
 def test_a_terminal_is_told_the_times(bslc: Bslc, models: Mapping[str, Path]) -> None:
     done = bslc.on_terminal("run", models["affine"], "--random", "--dim", "n=3")
     assert done.status == 0
-    assert "compiled " in done.out and ", ran in " in done.out
+    assert "ready in " in done.out and " kernels compiled), ran in " in done.out
 
 
 @pytest.mark.parametrize("model", ["affine", "digits"])

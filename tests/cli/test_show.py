@@ -20,8 +20,8 @@ def test_a_model(bslc: Bslc, models: Mapping[str, Path]) -> None:
     head, graph = done.out.split("\n\ngraph")
     assert [line.split() for line in head.splitlines()] == [
         ["name", "data", "type", "shape"],
-        ["input", "x", "float32", "nx4"],
-        ["output", "y", "float32", "nx4"],
+        ["input", "x", "float32", "[n,", "4]"],
+        ["output", "y", "float32", "[n,", "4]"],
         [],
         ["nodes", "3:", "1", "mul,", "1", "sub,", "1", "relu"],
         ["weights", "8", "(32", "B)"],
@@ -68,8 +68,11 @@ def test_the_source(bslc: Bslc, models: Mapping[str, Path]) -> None:
 
 def test_the_calls(bslc: Bslc, models: Mapping[str, Path]) -> None:
     done = bslc("show", models["affine"], "--explain", "--dim", "n=3")
+    (call,) = basalt.load(models["affine"]).explain({"x": (3, 4)})
     assert done.status == 0
-    assert done.out == f"{basalt.load(models['affine']).explain({'x': (3, 4)})}\n"
+    row = ["0", call.kind, str(call.units), "yes", f"{call.microseconds:.3g}", "100.0", "scale,", "shift,", "clip"]
+    assert done.out.splitlines()[1].split() == row
+    assert done.out.endswith("constants 32 B, arena 0 B\n")
     shown = json.loads(bslc("show", models["affine"], "--explain", "--dim", "n=3", "--json").out)
     assert shown["kernels"] == 1
     assert [call["labels"] for call in shown["calls"]] == ["scale, shift, clip"]
