@@ -35,7 +35,8 @@ class MLGraphBuilder(OperatorMethods):
     Args:
         context: the context that the graph will belong to.
         extended: whether inputs and constants may have data types that the standard lacks (float64, bfloat16, bool,
-            ...), and operators take them where similar ones are allowed.
+            ...), and operators take them where similar ones are allowed. int4 and uint4 are always allowed, for
+            quantize_linear and dequantize_linear.
 
     Raises:
         InvalidStateError: for a destroyed context.

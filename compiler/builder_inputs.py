@@ -12,7 +12,7 @@ from basalt.ops import Dim, SymDim, TensorType, dtype_name, numpy_dtype, parse_d
 from basalt.ops.convert import cast_number, number
 from basalt.ops.dims import product
 from basalt.ops.schema import RuleError
-from basalt.ops.types import WEBNN_TYPES
+from basalt.ops.types import INT4, WEBNN_TYPES
 from basalt.runtime.context import BaseContext
 from basalt.runtime.descriptors import (
     MAX_DIMENSION,
@@ -39,8 +39,8 @@ def check_name(name: Any, what: str) -> None:
 
 
 def check_standard(dtype: str, what: str) -> None:
-    """Refuse a data type that the standard lacks."""
-    if dtype not in WEBNN_TYPES:
+    """Refuse a data type that the standard lacks, but for int4 and uint4, which quantisation takes beyond it."""
+    if dtype not in WEBNN_TYPES and dtype not in INT4:
         raise ValidationError(
             f"{what}: the data type is {dtype}, expected one of {', '.join(WEBNN_TYPES)}; "
             f"MLGraphBuilder(context, extended=True) takes others"

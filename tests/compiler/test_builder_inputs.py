@@ -253,6 +253,15 @@ def test_constants_may_have_types_that_the_standard_lacks(context: basalt.MLCont
     assert builder.constant(np.ones(3, dtype)).data_type == np.dtype(dtype).name
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4])
+def test_quantisation_takes_four_bits_beyond_the_standard(builder: basalt.MLGraphBuilder, dtype: Any) -> None:
+    packed = builder.input("x", np.dtype(dtype).name, (2, 2))
+    scale, zero = builder.constant(np.ones((1, 1), np.float32)), builder.constant(np.ones((1, 1), dtype))
+    assert builder.dequantize_linear(packed, scale, zero).data_type == "float32"
+    with pytest.raises(ValidationError, match="expected one of"):
+        builder.add(packed, packed)
+
+
 def test_a_constant_tensor(context: basalt.MLContext, builder: basalt.MLGraphBuilder) -> None:
     tensor = context.create_constant_tensor(NUMBERS)
     operand = builder.constant(tensor)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import basalt
-from basalt.ops.types import WEBNN_TYPES
 
 from .vectors import Call, Case
 
@@ -18,9 +17,7 @@ CONTEXT = basalt.MLContext()
 
 def build(case: Case, context: basalt.MLContext = CONTEXT) -> basalt.MLGraph:
     """The graph of a case: its constants as constants, everything else as inputs."""
-    builder = basalt.MLGraphBuilder(
-        context, extended=not all(a.dtype.name in WEBNN_TYPES for a in case.inputs.values())
-    )
+    builder = basalt.MLGraphBuilder(context)
     values = {name: _start(builder, name, array, name in case.constants) for name, array in case.inputs.items()}
     for call in case.calls:
         results = _call(builder, call, values)
