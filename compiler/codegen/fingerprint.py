@@ -65,7 +65,9 @@ def _kernel_material() -> dict[str, str]:
         "numba": package_version("numba"),
         "llvmlite": package_version("llvmlite"),
         "settings": " ".join(f"{name}={os.environ[name]}" for name in _SETTINGS if name in os.environ),
-        "library": _hash_files([*sorted(_KERNELS.rglob("*.py")), _HERE / "object_code.py"]),
+        "library": _hash_files(
+            [*sorted(_KERNELS.rglob("*.py")), *(_HERE / f"{name}.py" for name in ("condense", "object_code"))]
+        ),
     }
 
 

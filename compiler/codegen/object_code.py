@@ -16,7 +16,8 @@ from basalt.runtime.layout import KERNEL_SYMBOL
 from basalt.runtime.spec import KernelCode
 from basalt.runtime.symbols import ALLOWED
 
-from ..kernels.namespace import resolve
+from ..kernels.namespace import recipe
+from .condense import condensed
 
 __all__ = ["compile_source"]
 
@@ -54,9 +55,10 @@ def compile_source(code: KernelCode) -> bytes:
 
 
 def _function(code: KernelCode, filename: str) -> Any:
-    namespace: dict[str, Any] = {"__name__": "basalt_kernel", **resolve(code.names)}
+    tree, made = condensed(code.source, {name: recipe(name) for name in code.names})
+    namespace: dict[str, Any] = {"__name__": "basalt_kernel", **made}
     before = set(namespace)
-    exec(compile(code.source, filename, "exec"), namespace)
+    exec(compile(tree, filename, "exec"), namespace)
     functions = [namespace[name] for name in namespace if name not in before and name != "__builtins__"]
     if len(functions) != 1 or not callable(functions[0]):
         raise BasaltError(f"the source defines {len(functions)} names, expected one function")
@@ -117,12 +119,17 @@ class _ObjectLibrary(JITCodeLibrary):
         code: bytes = self._codegen._tm.emit_object(self._final_module)
         return code
 
+    def _optimize_functions(self, module: llvm.ModuleRef) -> None:
+        # Numba simplifies every function here, and the module twice below, to find reference counts to remove.
+        module.data_layout = self._codegen._data_layout
+
     def _optimize_final_module(self) -> None:
         module = self._final_module
         for value in (*module.functions, *module.global_variables):
             if not value.is_declaration and value.name != self._entry:
                 value.linkage = "internal"
-        super()._optimize_final_module()
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(module, builder)
 
     def _finalize_final_module(self) -> None:
         self._finalized = True

@@ -1,0 +1,177 @@
+"""Convolutions in all layouts, with every edge of windows and tiles, against their NumPy semantics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from basalt.compiler.templates.geometry import Window
+from basalt.errors import ValidationError
+
+from .harness import Maker, check, numbers
+
+PAIR = st.tuples(st.integers(1, 3), st.integers(1, 3))
+
+
+def convolve(
+    op: str,
+    sizes: dict[str, int],
+    *,
+    layout: str = "nchw",
+    filter_layout: str | None = None,
+    dtype: str = "float32",
+    constant: bool = True,
+    bias: bool = True,
+    fused: bool = False,
+    **options: Any,
+) -> None:
+    """One convolution; sizes: n, c (a group), o (a group), h, w, y and x (the window), g."""
+    m, feeds = Maker(), {}
+    groups = sizes["g"]
+    image = {"n": sizes["n"], "c": sizes["c"] * groups, "h": sizes["h"], "w": sizes["w"]}
+    plain = op == "conv2d"
+    weights = {"o": sizes["o"] * (groups if plain else 1), "i": sizes["c"] * (1 if plain else groups)}
+    weights |= {"h": sizes["y"], "w": sizes["x"]}
+    arranged = filter_layout or ("oihw" if plain else "iohw")
+    feeds["image"] = numbers(1, tuple(image[letter] for letter in layout), dtype)
+    x = m.input("image", dtype, feeds["image"].shape)
+    array = numbers(2, tuple(weights[letter] for letter in arranged), dtype)
+    if constant:
+        f = m.constant(array, dtype)
+    else:
+        f, feeds["filter"] = m.input("filter", dtype, array.shape), array
+    added = {"bias": m.constant(numbers(3, (sizes["o"] * groups,), dtype), dtype)} if bias else {}
+    options |= {"groups": groups, "input_layout": layout, "filter_layout": arranged}
+    y = getattr(m, op)(x, f, **added, **options)
+    if fused:
+        r = m.input("residual", dtype, y.shape)
+        feeds["residual"] = numbers(4, y.shape, dtype)
+        check(m, feeds, y=m.relu(m.add(y, r)), raw=y)
+    else:
+        check(m, feeds, y=y)
+
+
+@st.composite
+def cases(draw: st.DrawFn, op: str) -> tuple[dict[str, int], dict[str, Any]]:
+    sizes = {"n": draw(st.integers(1, 2)), "g": draw(st.sampled_from([1, 1, 2])), "c": draw(st.sampled_from([1, 3, 5]))}
+    sizes |= {"o": draw(st.sampled_from([1, 4, 17, 40])), "h": draw(st.integers(1, 6))}
+    sizes |= {"w": draw(st.sampled_from([1, 5, 9, 33])), "y": draw(st.integers(1, 3)), "x": draw(st.integers(1, 3))}
+    filters = ("oihw", "hwio", "ohwi", "ihwo") if op == "conv2d" else ("iohw", "hwoi", "ohwi")
+    options = {
+        "layout": draw(st.sampled_from(["nchw", "nhwc"])),
+        "filter_layout": draw(st.sampled_from(filters)),
+        "constant": draw(st.booleans()),
+        "bias": draw(st.booleans()),
+        "fused": draw(st.booleans()),
+        "padding": draw(st.tuples(*[st.integers(0, 3)] * 4)),
+        "strides": draw(PAIR),
+        "dilations": draw(PAIR),
+    }
+    return sizes, options
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(cases("conv2d"))
+def test_convolutions(case: tuple[dict[str, int], dict[str, Any]]) -> None:
+    sizes, options = case
+    try:
+        convolve("conv2d", sizes, **options)
+    except ValidationError:
+        assume(False)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(cases("conv_transpose2d"), st.tuples(st.integers(0, 2), st.integers(0, 2)))
+def test_transposed_convolutions(case: tuple[dict[str, int], dict[str, Any]], extra: tuple[int, int]) -> None:
+    sizes, options = case
+    padding = [min(e, s - 1) for e, s in zip(extra, options["strides"])]
+    try:
+        convolve("conv_transpose2d", sizes, output_padding=padding, **options)
+    except ValidationError:
+        assume(False)
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize("dtype", ["float16", "float64", "bfloat16"])
+def test_data_types(layout: str, dtype: str) -> None:
+    sizes = {"n": 1, "g": 1, "c": 4, "o": 20, "h": 6, "w": 9, "y": 3, "x": 3}
+    convolve("conv2d", sizes, layout=layout, dtype=dtype, padding=(1, 1, 1, 1), fused=True)
+    convolve("conv_transpose2d", sizes, layout=layout, dtype=dtype, strides=(2, 2))
+    convolve("conv2d", sizes | {"g": 20, "c": 1, "o": 1}, layout=layout, dtype=dtype, padding=(1, 1, 1, 1))
+    convolve("conv2d", sizes | {"y": 1, "x": 1, "h": 9}, layout=layout, dtype=dtype)
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ({"h": 9, "w": 40}, {"padding": (1, 1, 1, 1)}),
+        ({"h": 9, "w": 40}, {"padding": (1, 0, 0, 1), "strides": (2, 2)}),
+        ({"h": 30, "w": 7}, {"padding": (2, 2, 2, 2), "dilations": (2, 2)}),
+        ({"h": 5, "w": 80}, {"strides": (1, 3), "padding": (3, 3, 3, 3)}),
+        ({"h": 1, "w": 1}, {"padding": (1, 1, 1, 1)}),
+        ({"h": 7, "w": 7, "y": 7, "x": 7}, {"padding": (3, 3, 3, 3), "constant": False}),
+        ({"h": 9, "w": 20, "y": 1, "x": 1}, {"padding": (0, 1, 0, 0)}),
+    ],
+)
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_depthwise(layout: str, sizes: dict[str, int], options: dict[str, Any], multiplier: int) -> None:
+    full = {"n": 2, "g": 37, "c": 1, "o": multiplier, "y": 3, "x": 3} | sizes
+    convolve("conv2d", full, layout=layout, fused=True, **options)
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"n": 2, "g": 1, "c": 9, "o": 40, "h": 5, "w": 20},
+        {"n": 1, "g": 3, "c": 5, "o": 7, "h": 9, "w": 9},
+        {"n": 3, "g": 1, "c": 40, "o": 17, "h": 2, "w": 3},
+        {"n": 1, "g": 1, "c": 200, "o": 50, "h": 20, "w": 20},
+        {"n": 1, "g": 1, "c": 4, "o": 1, "h": 1, "w": 1},
+    ],
+)
+def test_pointwise(layout: str, sizes: dict[str, int]) -> None:
+    convolve("conv2d", sizes | {"y": 1, "x": 1}, layout=layout, fused=True)
+    convolve("conv2d", sizes | {"y": 1, "x": 1}, layout=layout, constant=False, bias=False)
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+def test_blocks_of_pixels_and_of_channels(layout: str) -> None:
+    """Rows longer than a block, images of several blocks, more panels than are finished together, long windows."""
+    wide = {"n": 1, "g": 1, "c": 2, "o": 33, "h": 3, "w": 700, "y": 2, "x": 3}
+    convolve("conv2d", wide, layout=layout, padding=(1, 1, 1, 1))
+    convolve("conv2d", wide | {"o": 600, "h": 14, "w": 14}, layout=layout, padding=(1, 1, 1, 1))
+    convolve("conv2d", wide | {"c": 150, "h": 8, "w": 8, "y": 5}, layout=layout, padding=(2, 2, 1, 1), dilations=(2, 1))
+    convolve("conv_transpose2d", wide | {"o": 140}, layout=layout, strides=(2, 2))
+
+
+def test_results_lie_where_they_are_concatenated() -> None:
+    """Strided results: two convolutions side by side in one tensor, along channels and along columns."""
+    m = Maker()
+    x = m.input("x", "float32", (1, 3, 8, 9))
+    for axis in (1, 3):
+        left, right = (
+            m.conv2d(x, m.constant(numbers(s, (5, 3, 3, 3))), padding=(1, 1, 1, 1)) for s in (axis, axis + 1)
+        )
+        check(m, {"x": numbers(7, (1, 3, 8, 9))}, y=m.concat([m.relu(left), right], axis))
+
+
+def test_a_dead_image_is_only_padding() -> None:
+    """A window that meets no element anywhere gives the bias."""
+    m = Maker()
+    x = m.input("x", "float32", (1, 1, 1, 1))
+    y = m.conv2d(x, m.constant(np.ones((2, 1, 2, 2))), bias=m.constant([1, 2]), padding=(4, 4, 4, 4), strides=(9, 9))
+    y = check(m, {"x": numbers(1, (1, 1, 1, 1))}, y=y)["y"]
+    np.testing.assert_array_equal(y.ravel(), [1, 2])
+
+
+def test_windows_of_points() -> None:
+    attrs = {"padding": (0, 0, 0, 0), "strides": (2, 1), "dilations": (3, 3)}
+    assert Window.of(attrs, (1, 1), (1, 5), (1, 5)).is_point
+    assert not Window.of(attrs, (1, 1), (3, 5), (2, 5)).is_point
+    assert not Window.of(attrs, (1, 2), (1, 5), (1, 2)).is_point
