@@ -11,6 +11,7 @@ from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .borrowing import borrow_outputs
 from .codegen.kernel import Call
 from .views import Buffer, Storage
 
@@ -37,12 +38,14 @@ def plan_memory(calls: Sequence[Call]) -> int:
     """
     lifetimes = _lifetimes(calls)
     shared = _share_in_place(calls, lifetimes)
-    arena = _pack([life for buffer, life in lifetimes.items() if buffer not in shared])
+    own = {buffer: life for buffer, life in lifetimes.items() if buffer not in shared}
+    borrowed = borrow_outputs(calls, own)
+    arena = _pack([life for buffer, life in own.items() if buffer not in borrowed])
     for buffer in shared:
         target = buffer
         while target in shared:
             target = shared[target]
-        buffer.offset = target.offset
+        buffer.storage, buffer.index, buffer.offset = target.storage, target.index, target.offset
     return arena
 
 
@@ -66,7 +69,7 @@ def _share_in_place(calls: Sequence[Call], lifetimes: dict[Buffer, Lifetime]) ->
             root = old
             while root in shared:
                 root = shared[root]
-            if root is new or not (source.covers_buffer and target.covers_buffer) or old.nbytes < new.nbytes:
+            if root is new or source.offset != target.offset or old.nbytes < new.nbytes:
                 continue
             if lifetimes[root].last != index or lifetimes[new].first != index:
                 continue

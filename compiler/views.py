@@ -25,12 +25,16 @@ class Storage(Enum):
 
 @dataclass(slots=True, eq=False)
 class Buffer:
-    """A block of memory; ``index`` says which input, output or constant it is, ``offset`` its place in the arena."""
+    """A block of memory; ``index`` says which input, output or constant it is, ``offset`` its place in the arena.
+
+    ``itemsize`` is an element's, to which the block is aligned.
+    """
 
     storage: Storage
     nbytes: int
     index: int = -1
     offset: int = 0
+    itemsize: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,12 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 def whole(buffer: Buffer, dtype: str, shape: Sequence[int]) -> View:
     """A contiguous view of a whole buffer."""
     return View(buffer, dtype, tuple(shape), row_major(shape))
+
+
+def allocate(storage: Storage, dtype: str, shape: Sequence[int], index: int = -1) -> View:
+    """A contiguous view of a new buffer of just its size."""
+    itemsize = numpy_dtype(dtype).itemsize
+    return whole(Buffer(storage, math.prod(shape) * itemsize, index, itemsize=itemsize), dtype, shape)
 
 
 def _reshape_strides(old: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:

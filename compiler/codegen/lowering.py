@@ -12,7 +12,7 @@ from basalt.errors import BasaltError, UnsupportedError
 
 from ..ir import FUSED, Constants, Graph, Node, Value
 from ..pointwise import is_pointwise
-from ..views import Buffer, Storage, View, whole
+from ..views import Storage, View, allocate
 from . import registry
 from .elementwise import copy_call, elementwise_call, fill_call
 from .epilogue import Epilogue
@@ -34,11 +34,8 @@ class Lowering:
         self._copies: list[tuple[View, View]] = []
         self._label = ""
         for index, value in enumerate(graph.inputs):
-            buffer = Buffer(Storage.INPUT, value.type.nbytes, index)
-            self._views[value] = whole(buffer, value.dtype, value.shape)
-        self._outputs = [
-            whole(Buffer(Storage.OUTPUT, v.type.nbytes, i), v.dtype, v.shape) for i, (_, v) in enumerate(graph.outputs)
-        ]
+            self._views[value] = allocate(Storage.INPUT, value.dtype, value.shape, index)
+        self._outputs = [allocate(Storage.OUTPUT, v.dtype, v.shape, i) for i, (_, v) in enumerate(graph.outputs)]
         self._placed = place_outputs(graph, self._outputs)
 
     def run(self) -> None:
@@ -97,8 +94,7 @@ class Lowering:
 
     def scratch(self, dtype: str, shape: tuple[int, ...]) -> View:
         """A temporary tensor in the arena."""
-        size = int(np.prod(shape, dtype=np.int64)) * ops.numpy_dtype(dtype).itemsize
-        return whole(Buffer(Storage.ARENA, size), dtype, shape)
+        return allocate(Storage.ARENA, dtype, shape)
 
     def copy(self, source: View, target: View) -> None:
         """Add the kernel that copies one view to another of the same shape and data type."""
@@ -124,9 +120,9 @@ class Lowering:
     def add_constant(self, array: np.ndarray) -> View:
         """A view of an array made at compile time (packed weights, tables)."""
         array = np.asarray(array, order="C")
-        buffer = Buffer(Storage.CONSTANT, array.nbytes, len(self.constant_arrays))
         self.constant_arrays.append(array)
-        return whole(buffer, ops.dtype_name(array.dtype), array.shape)
+        index = len(self.constant_arrays) - 1
+        return allocate(Storage.CONSTANT, ops.dtype_name(array.dtype), array.shape, index)
 
     def packed(self, value: Value, layout: tuple[object, ...], pack: Callable[[np.ndarray], np.ndarray]) -> View:
         """A constant operand in another layout, made once for all nodes that want it so."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import Graph, Node, Value
-from ..views import Buffer, Storage, View, whole
+from ..views import Storage, View, allocate
 
 _THROUGH = frozenset({"reshape", "transpose", "concat", "pad"})
 
@@ -30,9 +30,7 @@ def place_outputs(graph: Graph, outputs: Sequence[View]) -> dict[Value, View]:
             continue
         into = placed.get(node.output)
         if into is None and node.op in ("concat", "pad"):
-            into = placed[node.output] = whole(
-                Buffer(Storage.ARENA, node.output.type.nbytes), node.output.dtype, node.output.shape
-            )
+            into = placed[node.output] = allocate(Storage.ARENA, node.output.dtype, node.output.shape)
         if into is not None:
             _push_back(node, into, placed, producers)
     return placed
