@@ -19,7 +19,7 @@ from .terms import SUFFIX, TermWriter, wrap_nibble
 
 LOAD_COST = 0.06
 """Nanoseconds an element and byte moved, for the cost model: some 16 GB/s a core."""
-_HEAVY = frozenset({"exp", "tanh", "erf", "sigmoid", "gelu", "softplus", "log", "sin", "cos", "tan", "pow", "elu"})
+HEAVY = frozenset({"exp", "tanh", "erf", "sigmoid", "gelu", "softplus", "log", "sin", "cos", "tan", "pow", "elu"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +39,45 @@ class Access:
         step = variable if stride == "1" else f"{variable} * {stride}"
         return step if self.base == "0" else f"{self.base} + {step}"
 
-    def element(self, axis: int, variable: str, other: int, place: int) -> str:
-        """As :meth:`index`, at a fixed place along another dimension."""
-        index, stride = self.index(axis, variable), self.strides[other]
-        if stride == "0" or place == 0:
-            return index
-        step = str(int(stride) * place) if stride.lstrip("-").isdigit() else f"{place} * {stride}"
-        return f"{index} + {step}"
+    def element(self, axis: int, variable: str, places: Mapping[int, int]) -> str:
+        """As :meth:`index`, at fixed places along other dimensions."""
+        index = self.index(axis, variable)
+        steps = [_product(place, self.strides[other]) for other, place in places.items()]
+        known = sum(int(step) for step in steps if _is_number(step))
+        unknown = [step for step in steps if not _is_number(step)]
+        parts = [p for p in (index, *unknown, str(known)) if p != "0"]
+        return " + ".join(parts) or "0"
+
+
+def _product(place: int, stride: str) -> str:
+    if _is_number(stride):
+        return str(place * int(stride))
+    return "0" if place == 0 else stride if place == 1 else f"{place} * {stride}"
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("-").isdigit()
 
 
 class Body:
     """The element-wise operators of a kernel over a space of some rank."""
 
-    def __init__(self, kernel: KernelBuilder, nodes: Sequence[Node], rank: int, literal: int = 1) -> None:
-        """``literal`` is the greatest stride that stands in the source itself, for loops that need to know it."""
+    def __init__(
+        self, kernel: KernelBuilder, nodes: Sequence[Node], rank: int, *, literal: int = 1, based: bool = False
+    ) -> None:
+        """
+        Args:
+            kernel: the kernel being written.
+            nodes: the operators, in order.
+            rank: the dimensions of the space.
+            literal: the greatest stride that stands in the source itself, for loops that need to know it.
+            based: whether rows start at some place of the innermost dimension, too.
+        """
         self.kernel = kernel
         self.nodes = nodes
         self.rank = rank
         self.literal = literal
+        self.based = based
         self.terms = TermWriter(kernel)
         self.inputs: dict[Value, Access] = {}
         self.outputs: list[tuple[Value, Access]] = []
@@ -148,10 +169,10 @@ class Body:
 
     def _access(self, name: str, pointer: str, dtype: str, strides: Sequence[int]) -> Access:
         declared = tuple(self.kernel.integer(f"{name}_s{i}", s, self.literal) for i, s in enumerate(strides))
-        outer = any(s != "0" for s in declared[:-1]) if self.rank > 1 else False
+        outer = self.based or (self.rank > 1 and any(s != "0" for s in declared[:-1]))
         return Access(pointer, dtype, declared, f"{name}_b" if outer else "0")
 
 
 def cost_of(nodes: Sequence[Node]) -> float:
     """Estimated nanoseconds of arithmetic an element."""
-    return sum(0.6 if n.op in _HEAVY else 0.05 for n in nodes)
+    return sum(0.6 if n.op in HEAVY else 0.05 for n in nodes)

@@ -15,10 +15,9 @@ from ..ir import Node, Value
 from ..views import View, collapse, memory_order
 from .body import Access, Body
 from .kernel import Call, KernelBuilder
+from .loop_nest import write_loops
 from .units import each_unit
 
-BLOCK = 4096
-"""Elements of a row that one unit computes: long rows are split so that threads share them."""
 TINY = 8
 """Most elements of a dimension that is unrolled."""
 UNROLLED = 32
@@ -70,7 +69,7 @@ class _Writer:
         self.tiny = _tiny(self.dims, len(nodes))
         self.inner = len(self.dims) - (2 if self.tiny else 1)
         self.kernel = KernelBuilder(kind or "+".join(n.op for n in nodes) or "copy")
-        self.body = Body(self.kernel, nodes, len(self.dims), TINY if self.tiny else 1)
+        self.body = Body(self.kernel, nodes, len(self.dims), literal=TINY if self.tiny else 1)
         for (value, view), s in zip(inputs, strides):
             self.body.declare_input(value, view, s)
         for (value, view), s in zip(outputs, strides[len(inputs) :]):
@@ -88,39 +87,11 @@ class _Writer:
     def write(self, label: str) -> Call:
         if self.across is not None:
             units, shortest = self._tiles(self.across), 1
-        elif self.inner == 0:
-            units, shortest = self._flat(), 16
         else:
-            units, shortest = self._rows(), 1
+            loops = self.dims[: self.inner + 1]
+            units, shortest = write_loops(self.body, loops, self._hoisted, self._point)
         cost = math.prod(self.dims) * self.body.cost_of_point() + (units * 5.0 if self.inner else 0.0)
         return self.kernel.call(units, cost, min_chunk=shortest, label=label)
-
-    def _flat(self) -> int:
-        """One dimension, whose elements are the units."""
-        self.body.start_row({})
-        known = self._hoisted()
-        with self.kernel.block("for i in range(start, stop)"):
-            self._point("i", known)
-        return self.dims[self.inner]
-
-    def _rows(self) -> int:
-        """A unit is a row, or a block of a long one."""
-        kernel, inner = self.kernel, self.inner
-        n = kernel.parameter("n", self.dims[inner])
-        outer = [kernel.parameter(f"d{i}", d) for i, d in enumerate(self.dims[:inner])]
-        blocks = -(-self.dims[inner] // BLOCK)
-        counts = [*outer, kernel.parameter("blocks", blocks)] if blocks > 1 else outer
-        with each_unit(kernel, counts) as indices:
-            first, last = "0", n
-            if blocks > 1:
-                kernel.line(f"first = i{inner} * {BLOCK}")
-                kernel.line(f"last = min(first + {BLOCK}, {n})")
-                first, last = "first", "last"
-            self.body.start_row({axis: index for axis, index in indices.items() if axis < inner})
-            known = self._hoisted()
-            with kernel.block(f"for j in range({first}, {last})"):
-                self._point("j", known)
-        return math.prod(self.dims[:inner]) * blocks
 
     def _hoisted(self) -> list[dict[Value, str]]:
         """Load what does not change along the loop: local names for each place of the unrolled dimension."""
@@ -152,7 +123,7 @@ class _Writer:
     def _index(self, access: Access, variable: str, place: int) -> str:
         if not self.tiny:
             return access.index(self.inner, variable)
-        return access.element(self.inner, variable, self.inner + 1, place)
+        return access.element(self.inner, variable, {self.inner + 1: place})
 
     def _tiles(self, across: int) -> int:
         """A unit is a strip of rows along the dimension that some operands' memory runs along."""
@@ -249,7 +220,5 @@ def _reusable(inputs: Sequence[Placed], output: Placed, strides: Sequence[tuple[
     """Inputs that the output may overwrite: the same elements in the same places."""
     _, view = output
     return [
-        (given, view)
-        for (_, given), s in zip(inputs, strides)
-        if s == strides[-1] and given.itemsize == view.itemsize and given.shape == view.shape
+        (given, view) for (_, given), s in zip(inputs, strides) if s == strides[-1] and given.itemsize == view.itemsize
     ]

@@ -17,8 +17,9 @@ _NOT_PRIMITIVES = frozenset({"range", "kernel", "min", "max"})
 class Call:
     """One row of a program before memory is planned: a kernel and what it is called with.
 
-    ``slots`` are views (buffer addresses), ints and floats. ``in_place`` names read views whose memory the only output
-    may take over: element ``i`` is read before it is written and never after.
+    ``slots`` are views (buffer addresses), ints and floats. ``in_place`` pairs views that are read with results that
+    may take over their memory: they have the same strides, and each element is read before it is written and never
+    after.
     """
 
     source: str
@@ -89,10 +90,18 @@ class KernelBuilder:
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
         """``head:`` and an indented block."""
+        self.open(head)
+        yield
+        self.close()
+
+    def open(self, head: str) -> None:
+        """Start an indented block after ``head:``, for loops whose number is not known beforehand."""
         self.line(head + ":")
         self._depth += 1
-        yield
-        self._depth -= 1
+
+    def close(self, blocks: int = 1) -> None:
+        """End the innermost blocks."""
+        self._depth -= blocks
 
     def temporary(self, prefix: str = "t") -> str:
         """A fresh local name."""

@@ -1,7 +1,7 @@
 """Fusion: groups nodes that become one kernel.
 
 Three kinds of groups exist. An *element-wise* group computes operators of one shape point by point. A *rows* group adds
-reductions over one set of trailing axes, with what comes before, between and after them. A *rooted* group is a product,
+reductions over one set of axes, with what comes before, between and after them. A *rooted* group is a product,
 convolution or pool with the element-wise operators applied to each of its results before they are stored.
 """
 
@@ -98,16 +98,8 @@ class _Grouping:
         rows = producer if producer.kind == "rows" else consumer
         other = consumer if rows is producer else producer
         if other.kind == "rows":
-            if other.shape != rows.shape or other.axes != rows.axes or not _trailing(rows):
-                return False
-        elif other.shape not in (rows.shape, _reduced(rows)):
-            return False
-        if _trailing(rows):
-            return True
-        # Off the trailing axes a row is walked with a stride: fine for a plain reduction, wasteful to store along.
-        stays_inside = set(producer.nodes) | set(consumer.nodes)
-        full = [v for n in stays_inside for v in n.outputs if v.shape == rows.shape and rows.shape != _reduced(rows)]
-        return all(self._inside(v, stays_inside) for v in full)
+            return other.shape == rows.shape and other.axes == rows.axes
+        return other.shape in (rows.shape, _reduced(rows))
 
     def _rooted_fit(self, producer: _Group, consumer: _Group) -> bool:
         rooted = producer if producer.kind == "rooted" else consumer
@@ -156,13 +148,6 @@ class _Grouping:
         kept.first, kept.last = min(kept.first, gone.first), max(kept.last, gone.last)
         for node in gone.nodes:
             self.group[node] = kept
-
-
-def _trailing(rows: _Group) -> bool:
-    """Whether the reduced axes are the last ones (dimensions of size 1 do not matter)."""
-    rank = len(rows.shape)
-    lowest = min(rows.axes, default=rank)
-    return all(a in rows.axes or rows.shape[a] == 1 for a in range(lowest, rank))
 
 
 def _reduced(rows: _Group) -> tuple[Any, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from . import (
     arg,
-    column_reduction,
     conv,
     elementwise,
     indexing,
@@ -21,7 +20,6 @@ from . import (
 
 __all__ = [
     "arg",
-    "column_reduction",
     "conv",
     "elementwise",
     "indexing",
