@@ -1,8 +1,8 @@
 """Fewer, larger steps for Numba: whole expressions of a kernel become single intrinsics.
 
 Numba types and lowers every operation of Python on its own, at a millisecond each: most of what compiling a large
-kernel took. A kernel's expressions are made of primitives and of arithmetic on 64-bit integers only, so that they can be
-emitted as LLVM instructions at once, and values that are used once need no variable.
+kernel took. A kernel's expressions are made of primitives and of arithmetic on 64-bit integers only, so that they can
+be emitted as LLVM instructions at once, and values that are used once need no variable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["condensed"]
 
 
 def condensed(source: str, recipes: Mapping[str, Recipe]) -> tuple[ast.Module, dict[str, Any]]:
-    """A kernel's syntax tree with intrinsics in the place of its expressions, and those by the names they have there."""
+    """A kernel's syntax tree with intrinsics in place of its expressions, and those by the names they have there."""
     tree = ast.parse(source)
     (function,) = tree.body
     assert isinstance(function, ast.FunctionDef)
