@@ -117,7 +117,7 @@ class _Expression:
         self.e = None if place is None else Emitter(place[1], features_of(place[0]))
 
     def visit(self, node: ast.expr, names: Mapping[str, Typed]) -> Typed:
-        return getattr(self, f"_{type(node).__name__}")(node, names)  # type: ignore[no-any-return]
+        return getattr(self, f"_{type(node).__name__}")(node, names)
 
     def _Name(self, node: ast.Name, names: Mapping[str, Typed]) -> Typed:
         return names[node.id]
@@ -134,7 +134,7 @@ class _Expression:
         value, type_ = self.visit(node.operand, names)
         if isinstance(node.op, ast.Not):
             return None if self.e is None else self.e.b.not_(self._as(value, type_, types.boolean)), types.boolean
-        if isinstance(node.operand, ast.Constant):
+        if isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, (int, float)):
             return self._Constant(ast.Constant(-node.operand.value), names)
         return None if self.e is None else self.e.b.neg(self._integer(value, type_)), types.int64
 
@@ -193,7 +193,7 @@ class _Expression:
         return self._integer(*self.visit(node, names))
 
     def _integer(self, value: ir.Value, type_: Any) -> ir.Value:
-        if not isinstance(type_, types.Integer) or type_.bitwidth != 64:
+        if not isinstance(type_, types.Integer) or getattr(type_, "bitwidth", None) != 64:
             raise TypingError(f"arithmetic on {type_}, expected 64-bit integers")
         return value
 
