@@ -28,7 +28,8 @@ def condensed(source: str, recipes: Mapping[str, Recipe]) -> tuple[ast.Module, d
     written = Counter(n.id for n in names if isinstance(n.ctx, ast.Store))
     function.body = _inlined(function.body, {name for name, count in read.items() if count == written[name] == 1})
     replacer = _Replacer(recipes)
-    function.body = [replacer.visit(s) for s in function.body]
+    statements: list[Any] = [replacer.visit(s) for s in function.body]
+    function.body = statements
     return ast.fix_missing_locations(tree), replacer.made
 
 
