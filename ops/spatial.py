@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -86,9 +86,7 @@ def tap_ranges(
     """
     if not count or not size:
         return
-    earliest = max(0, -(((count - 1) * stride - begin) // dilation))
-    latest = min(window - 1, (size - 1 + begin) // dilation)
-    for tap in range(earliest, latest + 1):
+    for tap in _meeting_taps(count, size, window, stride, dilation, begin):
         offset = tap * dilation - begin
         low = max(0, -(offset // stride))
         high = min(count, (size - 1 - offset) // stride + 1)
@@ -96,3 +94,16 @@ def tap_ranges(
             first = low * stride + offset
             last = (high - 1) * stride + offset
             yield tap, (slice(low, high), slice(first, last + 1, stride))
+
+
+def _meeting_taps(count: int, size: int, window: int, stride: int, dilation: int, begin: int) -> Iterable[int]:
+    """The taps that may meet an element: at most those of each position, whatever the window's and padding's sizes."""
+    earliest = max(0, -(((count - 1) * stride - begin) // dilation))
+    latest = min(window - 1, (size - 1 + begin) // dilation)
+    if latest - earliest < count * size:
+        return range(earliest, latest + 1)
+    found: set[int] = set()
+    for position in range(count):
+        offset = begin - position * stride
+        found.update(range(max(0, -(-offset // dilation)), min(window - 1, (size - 1 + offset) // dilation) + 1))
+    return sorted(found)

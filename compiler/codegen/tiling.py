@@ -7,13 +7,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from basalt.ops import numpy_dtype
+from basalt.ops.types import is_float
+
 from ..kernels.target import target
 from .terms import SUFFIX
 
 
 def register_type(dtype: str) -> str:
-    """The data type that products of a data type are summed up in."""
+    """The data type that elements of a data type are summed up in."""
+    if not is_float(dtype):
+        return dtype
     return "float64" if dtype == "float64" else "float32"
+
+
+def lanes_of(dtype: str) -> int:
+    """Elements of a data type that are computed in one vector register."""
+    return target().lanes(8 * numpy_dtype(register_type(dtype)).itemsize)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +59,7 @@ class TileShape:
 
 def tile_shape(dtype: str, rows: int, columns: int) -> TileShape:
     """The tile for a product of some size; its width depends on the columns alone: packed weights fit any rows."""
-    unit = target()
-    lanes = unit.lanes(64 if register_type(dtype) == "float64" else 32)
+    lanes = lanes_of(dtype)
     needed = -(-columns // lanes)
     vectors = min((2, 3, 1), key=lambda v: -(-needed // v) * _cost_of_row(_most_rows(v), v))
     return TileShape(tile_rows(rows, _most_rows(vectors)), vectors, lanes)
@@ -69,7 +78,7 @@ def _cost_of_row(rows: int, vectors: int) -> float:
 def dot_shape(dtype: str, rows: int) -> TileShape:
     """The block of inner products for a few rows."""
     unit = target()
-    lanes = unit.lanes(64 if register_type(dtype) == "float64" else 32)
+    lanes = lanes_of(dtype)
     most = 4 if unit.registers >= 32 else 2
     height = tile_rows(rows, most)
     return TileShape(height, 8 if height == 1 and most == 4 else 4, lanes, dot=True)
@@ -78,7 +87,7 @@ def dot_shape(dtype: str, rows: int) -> TileShape:
 def strip_shape(dtype: str, rows: int, columns: int) -> TileShape:
     """The tile for windows that slide over rows with one operand's vectors: wide, so that few lanes stay empty."""
     unit = target()
-    lanes = unit.lanes(64 if register_type(dtype) == "float64" else 32)
+    lanes = lanes_of(dtype)
     needed = -(-columns // lanes)
     vectors = min((4, 2, 1) if unit.registers >= 32 else (2, 1), key=lambda v: -(-needed // v) * v)
     return TileShape(tile_rows(rows, min(14, (24 if unit.registers >= 32 else 12) // vectors)), vectors, lanes)

@@ -32,10 +32,10 @@ from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import counted, internal_function
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
-__all__ = ["recipe"]
+__all__ = ["LOOPS", "Tile", "TileWriter", "recipe"]
 
 _NAME = re.compile(r"(m?)tile_(bv|vv|vb|eb)_(\d+)x(\d+)x(\d+)_(f32|f64|f16|bf16)_(f32|f64|f16|bf16)_(f32|f64)")
-_LOOPS = 3
+LOOPS = 3
 
 
 @dataclass(frozen=True)
@@ -64,25 +64,28 @@ def recipe(name: str) -> Recipe:
     masked, form, rows, vectors, lanes, row_type, shared_type, register = match.groups()
     tile = Tile(bool(masked), form, int(rows), int(vectors), int(lanes), row_type, shared_type, register)
     index, pointer = types.intp, types.voidptr
-    operands = (pointer, *[index] * 4, pointer, *[index] * 2, pointer, index, *[index] * (3 * _LOOPS), index)
+    operands = (pointer, *[index] * 4, pointer, *[index] * 2, pointer, index, *[index] * (3 * LOOPS), index)
 
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
-        _Writer(tile, e, arguments).write()
+        TileWriter(tile, e, arguments).write()
 
     return Recipe(types.void, operands + (index,) * (3 * tile.masked), partial(internal_function, name, write))
 
 
-class _Writer:
+class TileWriter:
     """Emits the body of one micro-kernel."""
+
+    identity: float = 0
+    """What sums start from, and what masked columns count as."""
 
     def __init__(self, tile: Tile, e: Emitter, arguments: Sequence[ir.Value]) -> None:
         self.tile, self.e, self.b = tile, e, e.b
-        self.memory = VectorMemory(e, tile.lanes, tile.register)
+        self.memory = VectorMemory(e, tile.lanes, tile.register, self.identity)
         self.acc, self.acc_index, self.pitch, self.spare, self.rows = arguments[:5]
         self.s_pointer, self.s_index, self.s_row, self.v_pointer, self.v_index = arguments[5:10]
-        loops = arguments[10 : 10 + 3 * _LOOPS]
+        loops = arguments[10 : 10 + 3 * LOOPS]
         self.loops = [tuple(loops[i : i + 3]) for i in range(0, len(loops), 3)]
-        self.fresh, *mask = arguments[10 + 3 * _LOOPS :]
+        self.fresh, *mask = arguments[10 + 3 * LOOPS :]
         bounds: Sequence[Any] = mask or (None, None, None)
         self.low, self.high, self.shift = bounds
 
@@ -92,10 +95,10 @@ class _Writer:
         self.row_offsets = [
             I64(0) if r == 0 else b.mul(self.e.call("llvm.smin", [I64(r), last]), self.s_row) for r in range(tile.rows)
         ]
-        zero = self.e.constant(self.memory.vector, 0)
+        zero = self.e.constant(self.memory.vector, self.identity)
         s = self.memory.at(self.s_pointer, self.s_index, tile.row_type)
         v = self.memory.at(self.v_pointer, self.v_index, tile.shared_type)
-        sums = self._nest(_LOOPS - 1, [zero] * (tile.rows * tile.vectors), s, v, [])
+        sums = self._nest(LOOPS - 1, [zero] * (tile.rows * tile.vectors), s, v, [])
         self._store(sums)
 
     def _nest(
@@ -124,36 +127,37 @@ class _Writer:
                 *now, s_now, v_now = carried
                 done: list[ir.Value] = []
                 for i in range(number):
-                    done += self._products(now[i * len(sums) : (i + 1) * len(sums)], s_now, v_now, masks)
+                    done += self.step(now[i * len(sums) : (i + 1) * len(sums)], s_now, v_now, masks)
                     s_now, v_now = self._ahead(s_now, v_now, s_step, v_step)
                 return [*done, s_now, v_now]
 
             return body
 
         if chains > 1:
-            zeros = [self.e.constant(self.memory.vector, 0)] * (len(sums) * (chains - 1))
+            zeros = [self.e.constant(self.memory.vector, self.identity)] * (len(sums) * (chains - 1))
             whole = self.b.sdiv(count, I64(chains))
             *split, s, v = counted(self.b, whole, [*sums, *zeros, s, v], steps(chains))
             for i in range(chains, 1, -1):
                 first, last = split[(i - 2) * len(sums) : (i - 1) * len(sums)], split[(i - 1) * len(sums) :]
-                split = split[: (i - 2) * len(sums)] + [self.b.fadd(x, y) for x, y in zip(first, last)]
+                split = split[: (i - 2) * len(sums)] + [self.join(x, y) for x, y in zip(first, last)]
             sums, count = split, self.b.srem(count, I64(chains))
         return counted(self.b, count, [*sums, s, v], steps(1))[:-2]
 
     def _ahead(self, s: ir.Value, v: ir.Value, s_step: ir.Value, v_step: ir.Value) -> tuple[ir.Value, ir.Value]:
         return self.memory.at(s, s_step, self.tile.row_type), self.memory.at(v, v_step, self.tile.shared_type)
 
-    def _products(self, sums: list[ir.Value], s: ir.Value, v: ir.Value, masks: list[ir.Value]) -> list[ir.Value]:
+    def step(self, sums: list[ir.Value], s: ir.Value, v: ir.Value, masks: list[ir.Value]) -> list[ir.Value]:
+        """The sums after one step of all loops."""
         tile, columns = self.tile, range(self.tile.vectors)
-        shared = self._operand(v, tile.form[1], tile.shared_type, masks)
+        shared = self.operand(v, tile.form[1], tile.shared_type, masks)
         result = []
         for r in range(tile.rows):
             place = self.memory.at(s, self.row_offsets[r], tile.row_type)
-            own = self._operand(place, tile.form[0], tile.row_type, masks)
+            own = self.operand(place, tile.form[0], tile.row_type, masks)
             result += [self.memory.multiply_add(own[j], shared[j], sums[r * tile.vectors + j]) for j in columns]
         return result
 
-    def _operand(self, place: ir.Value, form: str, kind: str, masks: list[ir.Value]) -> list[ir.Value]:
+    def operand(self, place: ir.Value, form: str, kind: str, masks: list[ir.Value]) -> list[ir.Value]:
         """An operand in every vector of a row: read along the columns, or one element broadcast."""
         tile, memory = self.tile, self.memory
         if form == "b":
@@ -195,4 +199,9 @@ class _Writer:
                     b.store(value, place, align=align)
             with added:
                 for place, value in zip(places, sums):
-                    b.store(b.fadd(b.load(place, typ=self.memory.vector, align=align), value), place, align=align)
+                    old = b.load(place, typ=self.memory.vector, align=align)
+                    b.store(self.join(old, value), place, align=align)
+
+    def join(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        """Two partial sums as one."""
+        return self.b.fadd(x, y)

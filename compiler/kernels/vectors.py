@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 from llvmlite import ir
@@ -15,10 +16,13 @@ __all__ = ["VectorMemory"]
 
 
 class VectorMemory:
-    """Loads and arithmetic on vectors of ``lanes`` elements of the register type ``register`` (f32 or f64)."""
+    """Loads and arithmetic on vectors of ``lanes`` elements of the register type ``register``.
 
-    def __init__(self, emitter: Emitter, lanes: int, register: str) -> None:
-        self.e, self.b, self.lanes = emitter, emitter.b, lanes
+    ``fill`` stands where a mask leaves elements out.
+    """
+
+    def __init__(self, emitter: Emitter, lanes: int, register: str, fill: float = 0) -> None:
+        self.e, self.b, self.lanes, self.fill = emitter, emitter.b, lanes, fill
         self.element = REGISTERS[register].llvm
         self.vector = ir.VectorType(self.element, lanes)
 
@@ -27,11 +31,12 @@ class VectorMemory:
         return self.b.gep(pointer, [index], source_etype=_memory(kind))
 
     def load(self, place: ir.Value, kind: str, mask: ir.Value | None = None) -> ir.Value:
-        """A vector; where ``mask`` is given and does not hold, 0, and memory is not touched."""
+        """A vector; where ``mask`` is given and does not hold, the fill, and memory is not touched."""
         type_ = ir.VectorType(_memory(kind), self.lanes)
         if mask is None:
             return self._converted(self.b.load(place, typ=type_, align=bytes_of(kind)), kind)
-        return self._converted(self._masked(place, type_, mask, bytes_of(kind)), kind)
+        fill = self.e.constant(type_, _stored(self.fill, kind))
+        return self._converted(self._masked(place, type_, mask, bytes_of(kind), fill), kind)
 
     def load_even(self, place: ir.Value, kind: str, masks: Sequence[ir.Value]) -> ir.Value:
         """Every second element of two neighbouring vectors, each with its mask."""
@@ -79,9 +84,9 @@ class VectorMemory:
         register = like(wide.type, self.element)
         return wide if wide.type == register else self.b.fpext(wide, register)
 
-    def _masked(self, place: ir.Value, type_: ir.VectorType, mask: ir.Value, align: int) -> ir.Value:
+    def _masked(self, place: ir.Value, type_: ir.VectorType, mask: ir.Value, align: int, fill: ir.Value) -> ir.Value:
         if 8 * align >= target().masked:
-            return self._masked_load(place, type_, mask, align)
+            return self._masked_load(place, type_, mask, align, fill)
         # LLVM would test every lane of every vector, most of which are read as a whole.
         b, bits = self.b, ir.IntType(self.lanes)
         whole = b.icmp_unsigned("==", b.bitcast(mask, bits), ir.Constant(bits, -1))
@@ -90,21 +95,32 @@ class VectorMemory:
             with fast:
                 ends.append((b.load(place, typ=type_, align=align), b.block))
             with slow:
-                ends.append((self._masked_load(place, type_, mask, align), b.block))
+                ends.append((self._masked_load(place, type_, mask, align, fill), b.block))
         result = b.phi(type_)
         for value, block in ends:
             result.add_incoming(value, block)
         return result
 
-    def _masked_load(self, place: ir.Value, type_: ir.VectorType, mask: ir.Value, align: int) -> ir.Value:
+    def _masked_load(
+        self, place: ir.Value, type_: ir.VectorType, mask: ir.Value, align: int, fill: ir.Value
+    ) -> ir.Value:
         kinds: Sequence[ir.Type] = [POINTER, I32, ir.VectorType(I1, self.lanes), type_]
         function = self.e.declare(f"llvm.masked.load.{mangled(type_)}.p0", ir.FunctionType(type_, kinds))
-        return self.b.call(function, [place, I32(align), mask, self.e.constant(type_, 0)])
+        return self.b.call(function, [place, I32(align), mask, fill])
 
 
 def bytes_of(kind: str) -> int:
     """The size of an element in memory."""
     return 2 if kind in ("f16", "bf16") else REGISTERS[kind].bits // 8
+
+
+def _stored(value: float, kind: str) -> float:
+    """A number as memory of type ``kind`` holds it."""
+    if kind == "f16":
+        return int.from_bytes(struct.pack("<e", value), "little")
+    if kind == "bf16":
+        return int.from_bytes(struct.pack("<f", value)[2:], "little")
+    return value
 
 
 def _memory(kind: str) -> ir.Type:

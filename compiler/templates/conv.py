@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,14 @@ class Convolution:
     """Output channels a group."""
     window: Window
     places: Places
+
+    @property
+    def image_of_groups(self) -> View:
+        """The image as [n, groups, height, width], if a group has one channel."""
+        n, g, _, h, w = range(5)
+        shape, strides = self.image.shape, self.image.strides
+        axes = (n, g, h, w)
+        return replace(self.image, shape=tuple(shape[a] for a in axes), strides=tuple(strides[a] for a in axes))
 
     @property
     def dtype(self) -> str:
@@ -85,14 +93,12 @@ class Convolution:
 def conv2d(node: Node, lowering: Lowering) -> None:
     """A convolution, by the kernel that suits its layout, window and groups."""
     from .conv_channels import channels_call
-    from .conv_depthwise import depthwise_channels_call, depthwise_columns_call, over_channels, over_columns
+    from .conv_depthwise import depthwise_call, is_depthwise
     from .conv_point import point_call
 
     c = _convolution(lowering.epilogue(node), "oihw")
-    if over_channels(c):
-        lowering.add(depthwise_channels_call(c, lowering))
-    elif over_columns(c):
-        lowering.add(depthwise_columns_call(c, lowering))
+    if is_depthwise(c):
+        lowering.add(depthwise_call(c, lowering))
     elif c.window.is_point:
         lowering.add(point_call(c, lowering))
     else:

@@ -1,7 +1,8 @@
-"""Pooling: each window's elements are gathered tap by tap into a row of sums (or maxima) that lies in the cache.
+"""Pooling that micro-kernels do not do: few columns, long strides, elements that are not neighbours.
 
-A row runs over neighbouring columns, or over channels where those are neighbours in memory. Padding is never read: each
-tap's loop covers just the positions where it meets an element.
+Each window's elements are gathered tap by tap into a row of sums (or maxima) that lies in the cache. A row runs over
+neighbouring columns, or over channels where those are neighbours in memory. Padding is never read: each tap's loop covers
+just the positions where it meets an element.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ..codegen.terms import SUFFIX, register_suffix
 from ..ir import Node, Value
 from .elementwise import decode
 from .geometry import Places, Window, arranged
+from .pool_sliding import can_slide, elements_met, sliding_pool
 from .product import rounded
 
 BLOCK = 512
@@ -37,7 +39,9 @@ Known = Mapping[Value, str]
 def pool(node: Node, lowering: Lowering) -> None:
     """A unit is one row of results: along the width, or the channels of one position."""
     writer = _Pool(node, lowering)
-    if writer.places.channels_last:
+    if can_slide(writer.image, writer.window, writer.places):
+        lowering.add(sliding_pool(writer.op, writer.image, writer.window, writer.places, lowering))
+    elif writer.places.channels_last:
         writer.write_channels()
     else:
         writer.write_columns()
@@ -68,9 +72,9 @@ class _Pool:
         block = max(1, min(w.outputs[0], int(UNIT / (self._cost() / max(1, images * w.outputs[0])))))
         blocks = -(-w.outputs[0] // block)
         kernel.parameter("block", block)
-        narrow = w.outputs[1] < NARROW
+        narrow = self._narrow
         if self.op == "average_pool2d" and not narrow:
-            kernel.source("counts", self.lowering.add_constant(_counts(w, 1, self._float)))
+            kernel.source("counts", self.lowering.add_constant(elements_met(w, 1).astype(self._float)))
         with kernel.block("for u in range(start, stop)"):
             self._decode({"n": self.batch, "c": self.channels, "b": blocks})
             kernel.line("plane = n * image_n + c * image_c")
@@ -141,6 +145,11 @@ class _Pool:
                     kernel.line("c = first + j")
                     self._finish(f"loadrw_{self.register}(sums, j)", self._count(None, "c"), "c", known)
         self._add(self.batch * w.outputs[0] * w.outputs[1])
+
+    @property
+    def _narrow(self) -> bool:
+        """Whether each result is gathered alone: there are few, or many more taps than any of them meets."""
+        return self.window.outputs[1] < NARROW or self.window.taps[1] > self.window.inputs[1] + BLOCK
 
     @property
     def _float(self) -> type:
@@ -224,18 +233,9 @@ class _Pool:
         """Estimated nanoseconds of the whole."""
         points = math.prod(self.epilogue.shape)
         taps = min(self.window.taps[0], self.window.inputs[0]) * min(self.window.taps[1], self.window.inputs[1])
-        narrow = not self.places.channels_last and self.window.outputs[1] < NARROW
+        narrow = not self.places.channels_last and self._narrow
         each = taps * 0.5 + 2.0 if narrow else taps * 0.15 + 0.3
         return points * (each + self.body.cost_of_point())
 
     def _add(self, units: int) -> None:
         self.lowering.add(self.kernel.call(units, self._cost()))
-
-
-def _counts(window: Window, axis: int, dtype: type) -> np.ndarray:
-    """How many taps along an axis meet an element, for each position."""
-    edge = np.arange(window.outputs[axis], dtype=np.int64) * window.strides[axis] - window.begin[axis]
-    step = window.dilations[axis]
-    low = np.maximum(0, (step - 1 - edge) // step)
-    high = np.minimum(window.taps[axis], (window.inputs[axis] - edge + step - 1) // step)
-    return np.maximum(high - low, 0).astype(dtype)
