@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..codegen.body import Body
@@ -13,7 +15,7 @@ from ..views import View
 from .conv import Convolution
 from .geometry import declare_bias, with_bias
 from .packing import packed_copy
-from .sliding import Operation, Slide, slides, sliding_call
+from .sliding import Operation, Slide, Step, sliding_call, slides
 
 TAP = 0.25
 """Nanoseconds that a vector of products takes."""
@@ -73,7 +75,7 @@ def _channel_panels(c: Convolution, lowering: Lowering, tile: TileShape) -> View
     """The filter as [panels, height, width, columns]."""
     if not c.filter.is_constant:
         view = c.weights_view(lowering)
-        weights = View(view.buffer, view.dtype, *_taps_first(view.shape, view.strides), view.offset)
+        weights = replace(view, shape=_taps_first(view.shape), strides=_taps_first(view.strides))
         return packed_copy(lowering, weights, tile, depths=2)
 
     def pack(array: np.ndarray) -> np.ndarray:
@@ -84,6 +86,6 @@ def _channel_panels(c: Convolution, lowering: Lowering, tile: TileShape) -> View
     return lowering.packed(c.filter, ("depthwise", c.layout, tile.columns), pack)
 
 
-def _taps_first(*vectors: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """[groups, 1, 1, height, width] as [height, width, groups], for a shape and for strides."""
-    return [(v[3], v[4], v[0]) for v in vectors]
+def _taps_first(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Sizes or strides of [groups, 1, 1, height, width] as those of [height, width, groups]."""
+    return sizes[3], sizes[4], sizes[0]

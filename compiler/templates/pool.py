@@ -1,8 +1,8 @@
 """Pooling that micro-kernels do not do: few columns, long strides, elements that are not neighbours.
 
 Each window's elements are gathered tap by tap into a row of sums (or maxima) that lies in the cache. A row runs over
-neighbouring columns, or over channels where those are neighbours in memory. Padding is never read: each tap's loop covers
-just the positions where it meets an element.
+neighbouring columns, or over channels where those are neighbours in memory. Padding is never read: each tap's loop
+covers just the positions where it meets an element.
 """
 
 from __future__ import annotations
