@@ -1,11 +1,11 @@
 """Micro-kernels of pooling: blocks of maxima or sums over windows, held in vector registers.
 
 ``fold_{operation}_{form}_{rows}x{vectors}x{lanes}_{s}_{register}`` combines elements of one operand, and is otherwise
-what masked tiles are (:mod:`.tiles`). The operation is ``max``, ``sum`` or ``squares`` (a sum of squares), the form ``v``
-(columns are neighbours in memory) or ``e`` (every second element).
+what masked tiles are (:mod:`.tiles`). The operation is ``max``, ``sum`` or ``squares`` (a sum of squares), the form
+``v`` (columns are neighbours in memory) or ``e`` (every second element).
 
-Its operands, counted in elements: ``acc, index, pitch, spare, rows, S, index, row stride``, then ``n`` and S's stride for
-the inner, middle and outer loop, ``fresh``, ``low, high, shift``.
+Its operands, counted in elements: ``acc, index, pitch, spare, rows, S, index, row stride``, then ``n`` and S's stride
+for the inner, middle and outer loop, ``fresh``, ``low, high, shift``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ..views import View
 from .conv import Convolution
 from .geometry import declare_bias, with_bias
 from .packing import packed_copy
-from .sliding import Operation, Slide, Step, sliding_call, slides
+from .sliding import Operation, Slide, Step, slides, sliding_call
 
 TAP = 0.25
 """Nanoseconds that a vector of products takes."""
