@@ -136,10 +136,11 @@ class Bench:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What a result may differ by: units in the last place and, beyond that, relative to the largest element."""
+    """What a result may differ by: units in the last place, relative to the largest element, and in any case."""
 
     ulps: float = 0.0
     scaled: float = 0.0
+    absolute: float = 0.0
     signed_zeros: bool = True
 
 
@@ -200,6 +201,7 @@ def assert_close(given: np.ndarray, expected: np.ndarray, tolerance: Tolerance) 
         apart = np.abs(a - b)
         finite = np.abs(b[np.isfinite(b)])
         room = tolerance.ulps * _spacing(b, given.dtype) + tolerance.scaled * finite.max(initial=0.0)
+            room = room + tolerance.absolute
         wrong = ~((a == b) | (apart <= room) | np.isnan(a))
     if tolerance.signed_zeros:
         wrong |= (a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b))
