@@ -201,7 +201,7 @@ def assert_close(given: np.ndarray, expected: np.ndarray, tolerance: Tolerance) 
         apart = np.abs(a - b)
         finite = np.abs(b[np.isfinite(b)])
         room = tolerance.ulps * _spacing(b, given.dtype) + tolerance.scaled * finite.max(initial=0.0)
-            room = room + tolerance.absolute
+        room = room + tolerance.absolute
         wrong = ~((a == b) | (apart <= room) | np.isnan(a))
     if tolerance.signed_zeros:
         wrong |= (a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b))
