@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from basalt.errors import BasaltError
+
 from ..kernels.emit import Recipe
 from ..kernels.fused import fused, is_simple
 
@@ -21,8 +23,11 @@ __all__ = ["condensed"]
 def condensed(source: str, recipes: Mapping[str, Recipe]) -> tuple[ast.Module, dict[str, Any]]:
     """A kernel's syntax tree with intrinsics in place of its expressions, and those by the names they have there."""
     tree = ast.parse(source)
+    if len(tree.body) != 1:
+        raise BasaltError(f"the source defines {len(tree.body)} names, expected one function")
     (function,) = tree.body
-    assert isinstance(function, ast.FunctionDef)
+    if not isinstance(function, ast.FunctionDef):
+        raise BasaltError(f"the source is {ast.unparse(function)!r}, expected one function")
     names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
     read = Counter(n.id for n in names if isinstance(n.ctx, ast.Load))
     written = Counter(n.id for n in names if isinstance(n.ctx, ast.Store))

@@ -59,10 +59,8 @@ def _function(code: KernelCode, filename: str) -> Any:
     namespace: dict[str, Any] = {"__name__": "basalt_kernel", **made}
     before = set(namespace)
     exec(compile(tree, filename, "exec"), namespace)
-    functions = [namespace[name] for name in namespace if name not in before and name != "__builtins__"]
-    if len(functions) != 1 or not callable(functions[0]):
-        raise BasaltError(f"the source defines {len(functions)} names, expected one function")
-    return functions[0]
+    (function,) = [namespace[name] for name in namespace if name not in before and name != "__builtins__"]
+    return function
 
 
 def _compile(function: Any) -> bytes:

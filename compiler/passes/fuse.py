@@ -37,9 +37,6 @@ class _Group:
     nodes: list[Node] = field(default_factory=list)
     axes: tuple[int, ...] = ()
     root: Node | None = None
-    first: int = 0
-    """The position of the earliest node, to cut searches short."""
-    last: int = 0
 
 
 class _Grouping:
@@ -68,16 +65,15 @@ class _Grouping:
                 self._join(other, group)
 
     def _new(self, node: Node) -> _Group:
-        at = self.position[node]
         shape = node.outputs[0].shape
         if is_pointwise(node):
-            return _Group("elementwise", shape, [node], first=at, last=at)
+            return _Group("elementwise", shape, [node])
         if node.op in REDUCTIONS and node.attrs.get("keep_dimensions"):
             source = node.present[0].shape
-            return _Group("rows", source, [node], tuple(sorted(node.attrs["axes"])), first=at, last=at)
+            return _Group("rows", source, [node], tuple(sorted(node.attrs["axes"])))
         if takes_epilogue(node.op):
-            return _Group("rooted", shape, [node], root=node, first=at, last=at)
-        return _Group("single", shape, [node], first=at, last=at)
+            return _Group("rooted", shape, [node], root=node)
+        return _Group("single", shape, [node])
 
     def _may_join(self, producer: _Group, consumer: _Group, node: Node) -> bool:
         """Whether the group that makes one of ``node``'s operands and the one that holds ``node`` can be one kernel."""
@@ -118,34 +114,33 @@ class _Grouping:
 
     def _depends_around(self, late: _Group, early: _Group) -> bool:
         """Whether ``late`` depends on ``early`` through a third group: joining them would make a cycle."""
-        stack = [g for g in self._sources(late) if g is not early]
-        seen = set(stack)
+        # Forward from the earlier one: what was added since is little, what came before may be the whole graph.
+        stack = [g for g in self._readers(early) if g is not late]
+        seen = {early, *stack}
         while stack:
-            group = stack.pop()
-            if group is early:
+            fresh = [g for g in self._readers(stack.pop()) if g not in seen]
+            if late in fresh:
                 return True
-            if group.last < early.first:
-                continue
-            fresh = [g for g in self._sources(group) if g not in seen and g is not late]
             seen.update(fresh)
             stack += fresh
         return False
 
-    def _sources(self, group: _Group) -> list[_Group]:
-        found = []
+    def _readers(self, group: _Group) -> list[_Group]:
+        """The groups, so far, that read what a group makes."""
+        found: dict[_Group, None] = {}
         for node in group.nodes:
-            for v in node.present:
-                producer = self.producer.get(v)
-                if producer is not None and self.group[producer] is not group:
-                    found.append(self.group[producer])
-        return list(dict.fromkeys(found))
+            for v in node.outputs:
+                for reader in self.consumers.get(v, ()):
+                    other = self.group.get(reader)
+                    if other is not None and other is not group:
+                        found[other] = None
+        return list(found)
 
     def _join(self, producer: _Group, consumer: _Group) -> None:
         rank = {"elementwise": 0, "rows": 1, "rooted": 1}
         kept = producer if rank[producer.kind] >= rank[consumer.kind] else consumer
         gone = consumer if kept is producer else producer
         kept.nodes = producer.nodes + consumer.nodes
-        kept.first, kept.last = min(kept.first, gone.first), max(kept.last, gone.last)
         for node in gone.nodes:
             self.group[node] = kept
 

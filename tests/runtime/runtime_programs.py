@@ -14,6 +14,7 @@ from basalt.compiler.codegen.compile import load_kernels
 from basalt.runtime.program import KernelCode, Program, ProgramSpec, Row, Slot, TensorSpec
 
 NAMES = ("ptr", "par_f32", "par_i64", "load_f32", "store_f32", "loadrw_f32", "storerw_f32", "add_f32", "mul_f32")
+NAMES += ("const_f32", "lt_f32")
 
 
 def kernel(body: str, label: str = "") -> KernelCode:
@@ -26,7 +27,9 @@ def kernel(body: str, label: str = "") -> KernelCode:
 COPY = kernel("store_f32(y, i, load_f32(x, i))", "copy")
 ADD = kernel("store_f32(y, i, add_f32(load_f32(x, i), par_f32(table, 2)))", "add")
 COUNT = kernel("storerw_f32(y, i, add_f32(loadrw_f32(y, i), loadrw_f32(x, i)))", "count")
-CHECKED = kernel('v = load_f32(x, i)\nif v < 0:\n    raise ValueError("negative")\nstore_f32(y, i, v)', "checked")
+CHECKED = kernel(
+    'v = load_f32(x, i)\nif lt_f32(v, const_f32(0.0)):\n    raise ValueError("negative")\nstore_f32(y, i, v)', "checked"
+)
 SHIFTED = kernel("store_f32(y, i, load_f32(x, i + par_i64(table, 2)))", "shifted")
 
 

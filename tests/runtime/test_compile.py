@@ -59,8 +59,8 @@ def test_the_function_may_have_any_name_and_local_branches() -> None:
         "    x, y = ptr(table, 0), ptr(table, 1)\n"
         "    for i in range(start, stop):\n"
         "        v = load_f32(x, i)\n"
-        "        if v < 0:\n"
-        "            v = v * 0\n"
+        "        if lt_f32(v, const_f32(0.0)):\n"
+        "            v = const_f32(0.0)\n"
         "        store_f32(y, i, v)\n",
         NAMES,
     )
