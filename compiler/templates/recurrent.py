@@ -1,7 +1,7 @@
 """Recurrent networks: the input's products for all steps first, then one kernel that walks the sequence.
 
 The second kernel's unit is one row of the batch in one direction: rows do not depend on each other, steps do. States
-and sums are float32 whatever the operands are, and are rounded where they are stored.
+and sums are float32 (float64 for float64 operands), and are rounded where they are stored.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ..codegen.kernel import KernelBuilder
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..codegen.terms import SUFFIX
+from ..codegen.tiling import register_type
 from ..ir import Node
 from ..views import View, row_major
 
@@ -44,6 +45,7 @@ class _Walk:
         self.views = {n: self._led(lowering.read_contiguous(v)) for n, v in zip(names, node.inputs) if v is not None}
         self.input = self.views["input"]
         self.suffix = SUFFIX[self.input.dtype]
+        self.register = register_type(self.input.dtype)
         self.steps, self.batch, self.features = self.input.shape
         self.directions = self.views["weight"].shape[0]
         self.width = len(self.layout) * self.hidden
@@ -84,6 +86,7 @@ class _Walk:
             for name in self.states:
                 self._store(f"{name}_out", "row", name)
         work = self.directions * self.batch * self.steps * self.width * self.hidden
+        self._widen(kernel)
         self.lowering.add(kernel.call(self.directions * self.batch, work * 0.15 + 50.0))
 
     def line(self, text: str) -> None:
@@ -124,12 +127,12 @@ class _Walk:
     def _declare_states(self) -> None:
         rows = self.directions * self.batch
         for name in self.states:
-            self.kernel.target(name, self.lowering.scratch("float32", (rows, self.hidden)))
+            self.kernel.target(name, self.lowering.scratch(self.register, (rows, self.hidden)))
             if f"initial_{name}_state" in self.views:
                 self.kernel.source(f"{name}_in", self.views[f"initial_{name}_state"])
-        self.kernel.target("sums", self.lowering.scratch("float32", (rows, self.width)))
+        self.kernel.target("sums", self.lowering.scratch(self.register, (rows, self.width)))
         if self.states == ("hidden",) and not self.attrs["reset_after"]:
-            self.kernel.target("reset", self.lowering.scratch("float32", (rows, self.hidden)))
+            self.kernel.target("reset", self.lowering.scratch(self.register, (rows, self.hidden)))
 
     def _initial_states(self) -> None:
         with self.kernel.block("for j in range(size)"):
@@ -146,9 +149,14 @@ class _Walk:
     def _backward(self) -> str:
         return {"forward": "0", "backward": "1", "both": "d"}[self.attrs.get("direction", "forward")]
 
+    def _widen(self, kernel: KernelBuilder) -> None:
+        """Have a kernel, written for float32 registers, compute in float64 where the operands are float64."""
+        if self.register == "float64":
+            kernel.lines[:] = [line.replace("_f32", "_f64") for line in kernel.lines]
+
     def _project(self) -> View:
         """Add the kernel of the input's products; a unit is one direction, step and row of the batch."""
-        result = self.lowering.scratch("float32", (self.directions, self.steps, self.batch, self.width))
+        result = self.lowering.scratch(self.register, (self.directions, self.steps, self.batch, self.width))
         kernel, t = KernelBuilder("recurrent input product"), self.suffix
         kernel.source("x", self.input)
         kernel.source("weight", self.views["weight"])
@@ -171,6 +179,7 @@ class _Walk:
                     kernel.line(f"acc = add_f32(acc, load_{t}(bias, d * {width} + q))")
                 kernel.line(f"store_f32(y, u * {width} + q, acc)")
         units = self.directions * self.steps * self.batch
+        self._widen(kernel)
         self.lowering.add(kernel.call(units, units * self.width * self.features * 0.15 + 20.0))
         return result
 
