@@ -110,8 +110,10 @@ def test_split(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
 @settings(max_examples=30)
 @given(bench=benches(), shape=shapes(), dtype=st.sampled_from(DTYPES))
 def test_pad(mode: str, bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
+    most = 4 if prod(d + 8 for d in shape) < 100_000 else 1
+
     def ends() -> list[int]:
-        return [bench.random.randint(0, min(d - 1, 4) if mode == "reflection" else 4) for d in shape]
+        return [bench.random.randint(0, min(d - 1, most) if mode == "reflection" else most) for d in shape]
 
     value: Any = bench.random.choice((0, 3)) if not is_float(dtype) else bench.random.choice((0.0, -1.5, float("-inf")))
     x = bench.operand(fill(bench, shape, dtype), dtype)
