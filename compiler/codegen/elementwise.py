@@ -141,7 +141,7 @@ class _Writer:
             kernel.line(f"top = {indices[across]} * {height}")
             kernel.line(f"rows = min({height}, {depth} - top)")
             outer = {axis: index for axis, index in indices.items() if axis != across}
-            if not body.nodes and len(body.outputs) == 1:
+            if not body.nodes and len(body.outputs) == 1 and body.outputs[0][1].strides[inner] == "1":
                 self._turn_into_place(across, outer, n)
             else:
                 self._turn_and_compute(across, outer, n, tiles)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -222,3 +223,11 @@ def test_scatter_nd(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     updates = bench.operand(fill(bench, [*lead, *shape[depth:]], dtype), dtype)
     where = index_operand(bench, [*lead, depth], min(shape[:depth]))
     bench.check(bench.result(bench.maker.scatter_nd(x, where, updates), RESULT_FORMS[2:]), EXACT)
+
+
+def test_a_transposed_copy_to_places_that_are_apart() -> None:
+    bench = Bench(Random(0))
+    shape = (1, 16, 8)
+    x = bench.input(fill(bench, shape, "int32"), "int32")
+    padded = bench.maker.pad(x, (1, 1, 1), (1, 0, 4), mode="constant", value=3)
+    bench.check([bench.maker.transpose(padded, permutation=(2, 1, 0))], EXACT)
