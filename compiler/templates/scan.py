@@ -8,47 +8,98 @@ from basalt.ops import TensorType
 from basalt.ops.types import is_float
 
 from ..codegen.body import Body
-from ..codegen.kernel import KernelBuilder
+from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..codegen.terms import register_suffix
 from ..ir import Node, Value
-from ..views import View, collapse
+from ..views import View, collapse, memory_order
 from .elementwise import decode
 from .raw import raw
+
+BLOCK = 256
+"""Neighbouring lines that are summed up together."""
+BESIDE = 8
+"""Fewest lines side by side for which that pays."""
 
 
 @template("cumulative_sum")
 def cumulative_sum(node: Node, lowering: Lowering) -> None:
-    """A running sum along one axis, of floats in float64, whose additions take no longer; a unit is one line of it."""
+    """A running sum along one axis, of floats in float64, whose additions take no longer.
+
+    A unit is one line along the axis, or a block of lines that lie side by side in memory.
+    """
     source, target = lowering.read(node.present[0]), lowering.write(node.output)
     axis = node.attrs["axis"]
     if node.attrs["reversed"]:
         source, target = source.reversed([axis]), target.reversed([axis])
-    lines, strides = collapse(
-        [d for i, d in enumerate(source.shape) if i != axis], [_without(v.strides, axis) for v in (source, target)]
-    )
-    kernel = KernelBuilder("cumulative_sum")
-    body = Body(kernel, (), len(lines) + 1)
-    given = body.declare_input(Value(_type(source)), source, (*strides[0], source.strides[axis]))
-    result = body.declare_output(Value(_type(target)), target, (*strides[1], target.strides[axis]))
-    sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate(lines)]
-    n = kernel.parameter("n", source.shape[axis])
-    sums = "float64" if is_float(source.dtype) else source.dtype
-    held, wide = register_suffix(source.dtype), register_suffix(sums)
-    total = "total" if held == wide else f"cast_{wide}_{held}(total)"
-    with kernel.block("for u in range(start, stop)"):
-        body.start_row(decode(kernel, "u", sizes))
-        kernel.line(f"total = {body.terms.constant(0, sums)}")
-        with kernel.block(f"for j in range({n})"):
-            element = body.load(given, given.index(-1, "j"))
-            if node.attrs["exclusive"]:
-                body.store(result, result.index(-1, "j"), total)
-            term = element if held == wide else f"cast_{held}_{wide}({element})"
-            kernel.line(f"total = add_{wide}(total, {term})")
-            if not node.attrs["exclusive"]:
-                body.store(result, result.index(-1, "j"), total)
-    lowering.add(kernel.call(math.prod(lines), source.size * 1.2 + 5.0))
+    lowering.add(_Sums(source, target, axis, exclusive=node.attrs["exclusive"]).write())
+
+
+class _Sums:
+    def __init__(self, source: View, target: View, axis: int, *, exclusive: bool) -> None:
+        self.exclusive, self.length, self.size = exclusive, source.shape[axis], source.size
+        shape = [d for i, d in enumerate(source.shape) if i != axis]
+        strides = [_without(v.strides, axis) for v in (target, source)]
+        order = memory_order(shape, strides)
+        self.lines, (of_target, of_source) = collapse(
+            [shape[a] for a in order], [[s[a] for a in order] for s in strides]
+        )
+        along = source.strides[axis]
+        self.beside = self.lines[-1] >= BESIDE and abs(of_source[-1]) < abs(along)
+        self.kernel = KernelBuilder("cumulative_sum")
+        self.body = Body(self.kernel, (), len(self.lines) + 1, based=self.beside)
+        self.given = self.body.declare_input(Value(_type(source)), source, (*of_source, along))
+        self.result = self.body.declare_output(Value(_type(target)), target, (*of_target, target.strides[axis]))
+        total = "float64" if is_float(source.dtype) else source.dtype
+        self.held, self.wide = register_suffix(source.dtype), register_suffix(total)
+        self.zero = self.body.terms.constant(0, total)
+
+    def write(self) -> Call:
+        self.n = self.kernel.parameter("n", self.length)
+        units = self._blocks() if self.beside else self._single_lines()
+        return self.kernel.call(units, self.size * 1.2 + 5.0)
+
+    def _single_lines(self) -> int:
+        kernel = self.kernel
+        sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate(self.lines)]
+        with kernel.block("for u in range(start, stop)"):
+            self.body.start_row(decode(kernel, "u", sizes))
+            kernel.line(f"total = {self.zero}")
+            with kernel.block(f"for j in range({self.n})"):
+                kernel.line(f"total = {self._step('total', -1, 'j')}")
+        return math.prod(self.lines)
+
+    def _blocks(self) -> int:
+        """Walk neighbouring lines together, so that memory is read in order; their totals lie on the stack."""
+        kernel, last = self.kernel, len(self.lines) - 1
+        kernel.line(f"totals = stack_{8 * BLOCK}()")
+        width = kernel.parameter("width", self.lines[-1])
+        blocks = -(-self.lines[-1] // BLOCK)
+        sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate((*self.lines[:-1], blocks))]
+        with kernel.block("for u in range(start, stop)"):
+            indices = decode(kernel, "u", sizes)
+            kernel.line(f"first = {indices[last]} * {BLOCK}")
+            kernel.line(f"count = min({BLOCK}, {width} - first)")
+            with kernel.block("for j in range(count)"):
+                kernel.line(f"storerw_{self.wide}(totals, j, {self.zero})")
+            with kernel.block(f"for k in range({self.n})"):
+                self.body.start_row({**indices, last: "first", last + 1: "k"})
+                with kernel.block("for j in range(count)"):
+                    total = kernel.define(f"loadrw_{self.wide}(totals, j)", "total")
+                    kernel.line(f"storerw_{self.wide}(totals, j, {self._step(total, last, 'j')})")
+        return math.prod(self.lines[:-1]) * blocks
+
+    def _step(self, total: str, axis: int, variable: str) -> str:
+        """Write what one element takes; returns the name of the total behind it."""
+        same = self.held == self.wide
+        element = self.body.load(self.given, self.given.index(axis, variable))
+        term = element if same else f"cast_{self.held}_{self.wide}({element})"
+        after = self.kernel.define(f"add_{self.wide}({total}, {term})", "sum")
+        stored = total if self.exclusive else after
+        rounded = stored if same else f"cast_{self.wide}_{self.held}({stored})"
+        self.body.store(self.result, self.result.index(axis, variable), rounded)
+        return after
 
 
 @template("triangular")

@@ -30,6 +30,8 @@ LOGIC = ("equal", "greater", "lesser_or_equal", "is_nan", "logical_not", "logica
 EXACT = (*MOVES, *INDEXED, *ROUNDED_ONCE, *LOGIC, "reduce_max", "reduce_min", "max", "min", "floor", "sign", "arg_max")
 """Recipes each node of which gives the same bits however it is computed."""
 SMOOTH = [name for name in RECIPES if name not in DISCONTINUOUS]
+UNWALKED = [name for name in SMOOTH if not name.startswith(("gru", "lstm"))]
+"""Without recurrent networks, whose roundings inside (of ``1 - z``, say) no disturbance between nodes stands for."""
 REWRITING = [p.name for p in PASSES if not p.required and p.name != "fuse"]
 """Passes that may compute in another way; without them a program does what its graph says, only fused."""
 
@@ -83,7 +85,7 @@ def test_every_operator_in_double_precision(seed: int) -> None:
 @settings(max_examples=25)
 @given(seed=seeds)
 def test_every_operator_in_single_precision(optimise: bool, seed: int) -> None:
-    sample = random_graph(seed, nodes=(5, 30), only=SMOOTH)
+    sample = random_graph(seed, nodes=(5, 30), only=UNWALKED)
     assert_as_good(run_all(sample, optimise=optimise), sample)
 
 
