@@ -8,13 +8,14 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import basalt
-from basalt.compiler import backend, progress
+from basalt.compiler import backend, background, progress
 from basalt.compiler.interpret import interpret
 from basalt.errors import BasaltError
 from basalt.runtime.program import Program
@@ -57,9 +58,15 @@ class Slow:
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     monkeypatch.delenv("BASALT_EAGER", raising=False)
-    return Slow(monkeypatch)
+    slow = Slow(monkeypatch)
+    yield slow
+    # A compilation still going on would call what the next test puts in place of the compiler.
+    slow.gate.set()
+    thread = background._thread
+    if thread is not None:
+        thread.join(WAIT)
 
 
 @pytest.mark.parametrize("shape", [(2, 3), ("n", 3)])
@@ -213,7 +220,7 @@ def test_the_interpreter_exits_while_the_background_compiles(tmp_path: Any) -> N
     code = """
         import numpy as np, time
         import basalt
-        from basalt.compiler import backend, progress
+        from basalt.compiler import backend, background, progress
         backend.SECONDS_PER_KERNEL = 100.0
         builder = basalt.MLGraphBuilder(basalt.MLContext())
         x = builder.input("x", "float32", (64,))
