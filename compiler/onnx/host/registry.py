@@ -1,0 +1,100 @@
+"""The registry of host operators: one NumPy function an (operator, since-version).
+
+A host operator is called with the node and its inputs by position and returns one value, or a tuple of outputs. Values are
+in ONNX's own types: NumPy arrays (bool as bool; bfloat16, float8, float6, float4, int4, uint4, int2 and uint2 as ml_dtypes
+types; strings as object arrays of ``str``), ``list`` for sequences, ``dict`` for maps, ``None`` for an input that is absent
+and for an optional without an element. Inputs are never modified; a result may share memory with an input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from basalt.errors import UnsupportedError, ValidationError
+
+__all__ = ["ML", "PREVIEW_TRAINING", "HostFunction", "HostNode", "find", "host_op", "registered"]
+
+ML = "ai.onnx.ml"
+PREVIEW_TRAINING = "ai.onnx.preview.training"
+
+HostFunction = Callable[..., Any]
+_Function = TypeVar("_Function", bound=HostFunction)
+
+
+@dataclass(frozen=True)
+class HostNode:
+    """What a host operator knows about the node that it computes.
+
+    ``version`` is the since-version that applies; ``attributes`` hold int, float, str, tuples of them, and arrays for
+    tensors (the operators know the schemas' defaults, so absent attributes may be left out); ``num_outputs`` is how many
+    outputs the node names; ``rng`` draws the random numbers of a node without a ``seed``.
+    """
+
+    op_type: str
+    version: int
+    domain: str = ""
+    label: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    num_outputs: int = 1
+    rng: np.random.Generator | None = None
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """The attribute, or ``default`` where the node has none (or None)."""
+        value = self.attributes.get(name)
+        return default if value is None else value
+
+    def required(self, name: str) -> Any:
+        """The attribute, which the schema requires."""
+        value = self.attributes.get(name)
+        if value is None:
+            raise self.error(f"attribute {name!r} is missing")
+        return value
+
+    def describe(self) -> str:
+        """The node as messages name it: operator, version, domain and label."""
+        domain = f"{self.domain}." if self.domain else ""
+        label = f" {self.label!r}" if self.label else ""
+        return f"{domain}{self.op_type}-{self.version}{label}"
+
+    def error(self, message: str) -> ValidationError:
+        """The error to raise for a value that the operator does not allow."""
+        return ValidationError(f"{self.describe()}: {message}")
+
+    def unsupported(self, message: str) -> UnsupportedError:
+        """The error to raise for what Basalt does not implement."""
+        return UnsupportedError(f"{self.describe()}: {message}")
+
+
+_FUNCTIONS: dict[tuple[str, str], dict[int, HostFunction]] = {}
+
+
+def host_op(op_type: str, *versions: int, domain: str = "") -> Callable[[_Function], _Function]:
+    """Register the decorated function as ``op_type`` from each of the since-versions ``versions``."""
+
+    def register(function: _Function) -> _Function:
+        by_version = _FUNCTIONS.setdefault((domain, op_type), {})
+        for version in versions:
+            if version in by_version:
+                raise ValueError(f"{domain}:{op_type}-{version} is registered twice")
+            by_version[version] = function
+        return function
+
+    return register
+
+
+def find(op_type: str, version: int, domain: str = "") -> HostFunction | None:
+    """The function of the newest since-version that is at most ``version``; None if there is none."""
+    by_version = _FUNCTIONS.get((domain, op_type), {})
+    newest = max((v for v in by_version if v <= version), default=None)
+    return None if newest is None else by_version[newest]
+
+
+def registered() -> Iterator[tuple[str, str, int]]:
+    """Every (domain, operator, since-version) that has a function."""
+    for (domain, op_type), by_version in sorted(_FUNCTIONS.items()):
+        for version in sorted(by_version):
+            yield domain, op_type, version
