@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, settings
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("basalt", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("basalt")
+# How long an example takes says more about the machine than about the code. Every run tries the same examples, so that
+# a change is judged by itself and kernels come from the cache; HYPOTHESIS_PROFILE=search looks for new ones.
+settings.register_profile("basalt", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "basalt"))

@@ -25,10 +25,13 @@ from .recipes import DISCONTINUOUS, RECIPES
 seeds = st.integers(0, 2**32 - 1)
 MOVES = ("reshape", "transpose", "expand", "reverse", "slice", "split", "concat", "pad", "tile", "triangular")
 INDEXED = ("gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd")
-ROUNDED_ONCE = ("add", "sub", "mul", "div", "neg", "abs", "relu", "sqrt", "reciprocal", "leaky_relu", "clamp", "where")
+ROUNDED_ONCE = ("add", "sub", "mul", "neg", "abs", "relu", "sqrt", "leaky_relu", "clamp", "where")
 LOGIC = ("equal", "greater", "lesser_or_equal", "is_nan", "logical_not", "logical_and", "logical_xor", "cast")
 EXACT = (*MOVES, *INDEXED, *ROUNDED_ONCE, *LOGIC, "reduce_max", "reduce_min", "max", "min", "floor", "sign", "arg_max")
-"""Recipes each node of which gives the same bits however it is computed."""
+"""Recipes each node of which gives the same bits however it is computed, but for the sign of a zero.
+
+Which zero ``max`` and the like choose is open, so nothing here divides: that would make it the sign of an infinity.
+"""
 SMOOTH = [name for name in RECIPES if name not in DISCONTINUOUS]
 UNWALKED = [name for name in SMOOTH if not name.startswith(("gru", "lstm"))]
 """Without recurrent networks, whose roundings inside (of ``1 - z``, say) no disturbance between nodes stands for."""
