@@ -1,0 +1,163 @@
+"""What an ONNX value is while a model is translated: a tensor of a region, a known array, sizes, or something opaque."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+import numpy as np
+
+from basalt.ops import Dim, Shape, dtype_name, numpy_dtype
+
+from ..ir import Value
+
+__all__ = ["Absent", "HostItem", "Item", "ListItem", "Tensor", "carrier", "carrier_array", "logical_array"]
+
+_CARRIERS = {
+    "bool": "uint8",
+    "int4": "int8",
+    "int2": "int8",
+    "uint4": "uint8",
+    "uint2": "uint8",
+    "float4_e2m1fn": "uint8",
+    "float6_e2m3fn": "uint8",
+    "float6_e3m2fn": "uint8",
+    "float8_e4m3fn": "uint8",
+    "float8_e4m3fnuz": "uint8",
+    "float8_e5m2": "uint8",
+    "float8_e5m2fnuz": "uint8",
+    "float8_e8m0fnu": "uint8",
+}
+_CONVERTED = frozenset({"int4", "int2", "uint4", "uint2"})
+"""Carried by value; the others of ``_CARRIERS`` are carried by their bits."""
+UNCARRIED = frozenset({"string", "complex64", "complex128"})
+"""Data types of tensors that only host operators take."""
+
+
+def carrier(dtype: str) -> str:
+    """The data type by which compiled regions hold tensors of an ONNX data type."""
+    return _CARRIERS.get(dtype, dtype)
+
+
+def carrier_array(array: np.ndarray, dtype: str) -> np.ndarray:
+    """An array of an ONNX data type as regions hold it; a view where bits are kept."""
+    held = _CARRIERS.get(dtype)
+    if held is None:
+        return array
+    return array.astype(held) if dtype in _CONVERTED else array.view(held)
+
+
+def logical_array(array: np.ndarray, dtype: str) -> np.ndarray:
+    """What :func:`carrier_array` made of an array, turned back."""
+    if dtype not in _CARRIERS:
+        return array
+    target = onnx_dtype(dtype)
+    return array.astype(target) if dtype in _CONVERTED else array.view(target)
+
+
+def onnx_dtype(name: str) -> np.dtype:
+    """The NumPy data type of an ONNX data type; strings are objects.
+
+    Raises:
+        KeyError: for a name that is none.
+    """
+    if name == "string":
+        return np.dtype(object)
+    if name in _CARRIERS and name != "bool":
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))
+    return numpy_dtype(name)
+
+
+def onnx_dtype_name(dtype: np.dtype) -> str:
+    """The ONNX data type of a NumPy one; KeyError where there is none."""
+    if dtype.kind in "OUS":
+        return "string"
+    return dtype.name if dtype.name in _CARRIERS else dtype_name(dtype)
+
+
+@dataclass(slots=True, eq=False)
+class Tensor:
+    """A tensor at translation time.
+
+    Exactly what is known of it: ``array`` if it is a constant (in its ONNX data type), ``sizes`` if its elements are
+    sizes that inputs decide (an object array of ``int | SymDim``), ``value`` once a region computes or holds it.
+
+    Attributes:
+        dtype: the ONNX data type; regions hold it as ``carrier(dtype)``.
+        shape: dimensions, some perhaps symbolic.
+        owner: the region that ``value`` belongs to.
+        slot: the name of its run-time value in the script's environment, where an earlier step computes it.
+        sized: whether the elements depend on nothing but the inputs' shapes.
+    """
+
+    dtype: str
+    shape: Shape
+    value: Value | None = None
+    array: np.ndarray | None = None
+    sizes: np.ndarray | None = None
+    owner: Any = None
+    slot: str = ""
+    sized: bool = False
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def known(self) -> bool:
+        """Whether the elements are known now."""
+        return self.array is not None
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(slots=True, eq=False)
+class ListItem:
+    """A sequence whose length is known now; ``dtype`` is that of its elements where it is empty."""
+
+    items: list[Item]
+    dtype: str = ""
+
+    def __str__(self) -> str:
+        return f"seq({', '.join(map(str, self.items))})"
+
+
+@dataclass(slots=True, eq=False)
+class Absent:
+    """An optional that is empty."""
+
+    dtype: str = ""
+
+    def __str__(self) -> str:
+        return "optional()"
+
+
+@dataclass(slots=True, eq=False)
+class HostItem:
+    """A value that exists only at run time: strings, a sequence of unknown length, a map, a tensor of unknown rank."""
+
+    slot: str
+    kind: str = "value"
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+Item = Union[Tensor, ListItem, Absent, HostItem, None]
+"""A value of a graph; None for an optional input that is not given."""
+
+
+def known_tensor(array: np.ndarray) -> Tensor:
+    """The tensor of a constant array in its ONNX data type."""
+    return Tensor(onnx_dtype_name(array.dtype), tuple(array.shape), array=array, sized=True)
+
+
+def dims_of(tensor: Tensor) -> tuple[Dim, ...] | None:
+    """The elements of a vector of sizes, None where they are not known."""
+    if tensor.array is not None:
+        return tuple(int(d) for d in tensor.array.reshape(-1))
+    return None if tensor.sizes is None else tuple(tensor.sizes.reshape(-1))
