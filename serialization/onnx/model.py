@@ -1,0 +1,127 @@
+"""An ONNX model: what a file holds, and the operations on it as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from basalt.errors import ValidationError
+
+from .element_types import ELEMENT_TYPES
+from .engine import Engine, engine_for
+from .graph import OnnxFunction, OnnxGraph, OnnxNode
+from .tensor import OnnxTensor
+from .value_type import OnnxValueInfo
+from .wire_notes import WireNotes
+
+__all__ = ["OnnxModel"]
+
+
+@dataclass(slots=True)
+class OnnxModel:
+    """A model (ModelProto). Load one from a file, or build one by hand from the records of this package.
+
+    ``opset_imports`` maps domains to versions; ai.onnx is "". ``training_info`` and ``configuration`` hold the encoded
+    TrainingInfoProto and DeviceConfigurationProto messages as they stand in the file.
+    """
+
+    graph: OnnxGraph = field(default_factory=OnnxGraph)
+    opset_imports: dict[str, int] = field(default_factory=dict)
+    ir_version: int = 8
+    producer_name: str = ""
+    producer_version: str = ""
+    domain: str = ""
+    model_version: int = 0
+    doc_string: str = ""
+    metadata_props: dict[str, str] = field(default_factory=dict)
+    functions: tuple[OnnxFunction, ...] = ()
+    training_info: tuple[bytes, ...] = ()
+    configuration: tuple[bytes, ...] = ()
+    notes: WireNotes | None = field(default=None, compare=False, repr=False)
+    _engine: Engine | None = field(default=None, init=False, compare=False, repr=False)
+
+    @property
+    def inputs(self) -> tuple[OnnxValueInfo, ...]:
+        """The graph inputs that a caller must feed: those that are no initialisers."""
+        known = {tensor.name for tensor in (*self.graph.initializers, *self.graph.sparse_initializers)}
+        return tuple(value for value in self.graph.inputs if value.name not in known)
+
+    @property
+    def outputs(self) -> tuple[OnnxValueInfo, ...]:
+        """The graph outputs."""
+        return self.graph.outputs
+
+    @property
+    def initializers(self) -> dict[str, OnnxTensor]:
+        """The dense initialisers by name."""
+        return {tensor.name: tensor for tensor in self.graph.initializers}
+
+    @property
+    def nodes(self) -> tuple[OnnxNode, ...]:
+        """The graph's nodes in the file's order."""
+        return self.graph.nodes
+
+    @property
+    def opset(self) -> int:
+        """The version of ai.onnx that the model imports; 1, the standard's value for old files, if it imports none."""
+        return self.opset_imports.get("", 1)
+
+    @property
+    def producer(self) -> str:
+        """Name and version of the tool that wrote the model, such as "pytorch 2.4.0"; "" if not stated."""
+        return " ".join(part for part in (self.producer_name, self.producer_version) if part)
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Execute the model and return its outputs by name; the engine is made at the first call and kept.
+
+        Raises what the registered engine raises, see :func:`.engine.register_engine`.
+        """
+        if self._engine is None:
+            self._engine = engine_for(self)
+        return self._engine.run(feeds)
+
+    def predict_matrix(self, matrix: np.ndarray) -> np.ndarray:
+        """The first output, shape (rows, columns), for a matrix of shape (rows, features) fed as the first input.
+
+        The matrix is cast to the input's element type. An output of shape (rows,) becomes one column, one of more
+        dimensions is flattened per row.
+
+        Raises ValidationError if the model has no input or output, more than one input to feed, an input that is no
+        numeric tensor or has another number of columns, or if the first output has not one entry a row.
+        """
+        value = self._matrix_input()
+        data = np.asarray(matrix)
+        if data.ndim != 2:
+            raise ValidationError(f"a matrix has 2 dimensions, but the given array has shape {data.shape}")
+        _check_columns(value, data.shape)
+        results = self.run({value.name: data.astype(ELEMENT_TYPES[value.dtype].numpy(), copy=False)})
+        result = np.asarray(results[self.outputs[0].name])
+        if result.ndim == 0 or len(result) != len(data):
+            raise ValidationError(
+                f"output {self.outputs[0].name!r} of shape {result.shape} has not one entry a row of {len(data)}"
+            )
+        return result.reshape(len(data), -1) if result.size else result.reshape(len(data), 0)
+
+    def _matrix_input(self) -> OnnxValueInfo:
+        inputs = self.inputs
+        if len(inputs) != 1 or not self.outputs:
+            names = ", ".join(repr(value.name) for value in inputs) or "none"
+            raise ValidationError(
+                f"predict_matrix needs a model with one input and an output; inputs: {names}, "
+                f"outputs: {len(self.outputs)}"
+            )
+        kind = inputs[0].type.kind if inputs[0].type else "undeclared"
+        if kind != "tensor" or inputs[0].dtype in ("undefined", "string"):
+            raise ValidationError(f"input {inputs[0].name!r} is no numeric tensor, but {kind} of {inputs[0].dtype}")
+        return inputs[0]
+
+
+def _check_columns(value: OnnxValueInfo, given: tuple[int, ...]) -> None:
+    declared = value.shape
+    if declared is None:
+        return
+    fits = len(declared) == 2 and all(not isinstance(want, int) or want == got for want, got in zip(declared, given))
+    if not fits:
+        raise ValidationError(f"input {value.name!r} is declared with shape {declared}, the matrix has shape {given}")
