@@ -1,15 +1,18 @@
 """The registry of host operators: one NumPy function an (operator, since-version).
 
-A host operator is called with the node and its inputs by position and returns one value, or a tuple of outputs. Values are
-in ONNX's own types: NumPy arrays (bool as bool; bfloat16, float8, float6, float4, int4, uint4, int2 and uint2 as ml_dtypes
-types; strings as object arrays of ``str``), ``list`` for sequences, ``dict`` for maps, ``None`` for an input that is absent
-and for an optional without an element. Inputs are never modified; a result may share memory with an input.
+A host operator is called with the node and its inputs by position and returns one value, or a tuple of outputs. Values
+are in ONNX's own types: NumPy arrays (bool as bool; bfloat16, float8, float6, float4, int4, uint4, int2 and uint2 as
+ml_dtypes types; strings as object arrays of ``str``), ``list`` for sequences, ``dict`` for maps, ``None`` for an input
+that is absent and for an optional without an element. Inputs are never modified; a result may share an input's memory.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,8 +33,8 @@ class HostNode:
     """What a host operator knows about the node that it computes.
 
     ``version`` is the since-version that applies; ``attributes`` hold int, float, str, tuples of them, and arrays for
-    tensors (the operators know the schemas' defaults, so absent attributes may be left out); ``num_outputs`` is how many
-    outputs the node names; ``rng`` draws the random numbers of a node without a ``seed``.
+    tensors (the operators know the schemas' defaults, so absent attributes may be left out); ``num_outputs`` is how
+    many outputs the node names; ``rng`` draws the random numbers of a node without a ``seed``.
     """
 
     op_type: str
@@ -88,6 +91,7 @@ def host_op(op_type: str, *versions: int, domain: str = "") -> Callable[[_Functi
 
 def find(op_type: str, version: int, domain: str = "") -> HostFunction | None:
     """The function of the newest since-version that is at most ``version``; None if there is none."""
+    _declare_all()
     by_version = _FUNCTIONS.get((domain, op_type), {})
     newest = max((v for v in by_version if v <= version), default=None)
     return None if newest is None else by_version[newest]
@@ -95,6 +99,15 @@ def find(op_type: str, version: int, domain: str = "") -> HostFunction | None:
 
 def registered() -> Iterator[tuple[str, str, int]]:
     """Every (domain, operator, since-version) that has a function."""
+    _declare_all()
     for (domain, op_type), by_version in sorted(_FUNCTIONS.items()):
         for version in sorted(by_version):
             yield domain, op_type, version
+
+
+@cache
+def _declare_all() -> None:
+    """Import every module of this folder, so that all functions are registered."""
+    package = importlib.import_module(__package__ or "")
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
