@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from basalt.compiler.onnx.host.checks import axis_of, scalar, tensor
-from basalt.compiler.onnx.host.element_types import is_float
+from basalt.compiler.onnx.host.element_types import sortable
 from basalt.compiler.onnx.host.registry import HostNode, host_op
 
 
@@ -15,7 +15,7 @@ def _top_k(n: HostNode, x: np.ndarray, k: int, largest: bool) -> tuple[np.ndarra
     size = x.shape[axis]
     if not 0 <= k <= size:
         raise n.error(f"k is {k}, expected 0 to {size}, the size of axis {axis} of shape {x.shape}")
-    keys = x.astype(np.float32) if is_float(x.dtype) and x.dtype.kind != "f" else x
+    keys = sortable(x)
     if largest:
         # Sorting the reversed axis upwards and reading it from the back keeps equal values in order of their indices.
         keys = np.flip(keys, axis)

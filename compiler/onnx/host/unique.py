@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from basalt.compiler.onnx.host.checks import axis_of, tensor
-from basalt.compiler.onnx.host.element_types import is_float
+from basalt.compiler.onnx.host.element_types import sortable
 from basalt.compiler.onnx.host.registry import HostNode, host_op
 
 
 def _dense_ranks(x: np.ndarray) -> np.ndarray:
     """For each element of the vector ``x``, its place among the sorted distinct values (NaNs are equal)."""
-    if is_float(x.dtype) and x.dtype.kind != "f":
-        # NumPy sorts ml_dtypes' types only by a slow path that does not order NaNs; float32 holds all their values.
-        x = x.astype(np.float32)
+    x = sortable(x)
     return np.unique(x, return_inverse=True)[1].reshape(-1)
 
 

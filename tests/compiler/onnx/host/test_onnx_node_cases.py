@@ -77,7 +77,7 @@ def as_value(value: Any) -> Any:
         return [as_value(v) for v in value]
     if value is None or isinstance(value, dict):
         return value
-    array = np.asarray(value)
+    array = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
     return array.astype(object) if array.dtype.kind == "U" else array
 
 
