@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from basalt.errors import InvalidStateError, ValidationError
-from basalt.ops import Operator, all_operators, dtype_name
+from basalt.ops import Operator, all_operators, dtype_name, extension_operators
 from basalt.ops.convert import MAX_TENSORS, listed
 from basalt.ops.schema import RuleError
 from basalt.runtime.context import BaseContext
@@ -17,7 +17,7 @@ from basalt.runtime.tensor import MLTensor
 
 from . import builder_inputs
 from .ir import Constants, Graph, Node, Value
-from .method_factory import returns_many
+from .method_factory import method_of, returns_many
 from .operand import MLOperand
 from .operator_methods import OperatorMethods
 
@@ -35,8 +35,8 @@ class MLGraphBuilder(OperatorMethods):
     Args:
         context: the context that the graph will belong to.
         extended: whether inputs and constants may have data types that the standard lacks (float64, bfloat16, bool,
-            ...), and operators take them where similar ones are allowed. int4 and uint4 are always allowed, for
-            quantize_linear and dequantize_linear.
+            ...), operators take them where similar ones are allowed, and the extension operators are methods too.
+            int4 and uint4 are always allowed, for quantize_linear and dequantize_linear.
 
     Raises:
         InvalidStateError: for a destroyed context.
@@ -231,11 +231,18 @@ class MLGraphBuilder(OperatorMethods):
         if self._context.destroyed:
             self._context.check_usable(what)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        for operator in all_operators().values():
-            if name == operator.webnn:
-                raise AttributeError(f"the standard's {name} is called {operator.name} here", name=name, obj=self)
-        raise AttributeError(f"MLGraphBuilder has no operator or method {name!r}", name=name, obj=self)
+    # Type checkers shall not take every name for a method.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if self.__dict__.get("_extended") and (extension := extension_operators().get(name)):
+                method = method_of(extension).__get__(self, type(self))
+                self.__dict__[name] = method
+                return method
+            for operator in all_operators().values():
+                if name == operator.webnn:
+                    raise AttributeError(f"the standard's {name} is called {operator.name} here", name=name, obj=self)
+            raise AttributeError(f"MLGraphBuilder has no operator or method {name!r}", name=name, obj=self)
 
     def __repr__(self) -> str:
         state = "built" if self._built else f"{len(self._nodes)} operators"

@@ -26,7 +26,7 @@ from . import (  # noqa: F401  (importing them registers their operators)
     unary,
 )
 from .dims import Dim, Shape, SymDim, bind_shape, known, parse_dim, symbol
-from .registry import all_operators, get
+from .registry import all_operators, extension_operators, get
 from .schema import Operator
 from .types import TensorType, dtype_name, numpy_dtype
 
@@ -41,6 +41,7 @@ __all__ = [
     "bind_shape",
     "conv",
     "dtype_name",
+    "extension_operators",
     "get",
     "known",
     "linear_algebra",

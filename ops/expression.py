@@ -31,12 +31,17 @@ FUNCTIONS: dict[str, int] = {
     **dict.fromkeys(
         ("sin", "cos", "tan", "tanh", "erf", "erfc", "sigmoid", "softplus", "gelu", "isnan", "isinf", "lnot"), 1
     ),
+    **dict.fromkeys(("mod", "bitand", "bitor", "bitxor", "shl", "shr"), 2),
+    "bitnot": 1,
     **dict.fromkeys(("sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh"), 1),
     "select": 3,
     "fma": 3,
     "to": 2,
 }
 """Every function an expression may call, with its number of arguments."""
+
+INTEGER_FUNCTIONS = frozenset({"bitand", "bitor", "bitxor", "bitnot", "shl", "shr"})
+"""Functions of integers alone."""
 
 
 @dataclass(frozen=True, slots=True)

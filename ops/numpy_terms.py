@@ -72,7 +72,7 @@ def _value(term: Term, values: Values, native: bool) -> Any:
         args = [_round(args[0], operand).astype(float_type, copy=False)]
     if is_float(operand):
         return _FLOAT[term.op](*args)
-    return _INTEGER.get(term.op, _FLOAT[term.op])(*args)
+    return (_INTEGER.get(term.op) or _FLOAT[term.op])(*args)
 
 
 def _truncated_div(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -103,7 +103,7 @@ _EXACT = frozenset(
     {"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "land", "lor", "lxor", "lnot", "select", "max", "min", "abs"}
     | {"neg", "sign", "floor", "ceil", "rint", "trunc", "to"}
 )
-_ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt", "rcp"})
+_ROUNDED = frozenset({"add", "sub", "mul", "div", "mod", "sqrt", "rcp"})
 """Functions whose result in float16 or float32 is the same whether computed there or in float64 and rounded."""
 
 _STEPS = frozenset({"floor", "ceil", "rint", "trunc"})
@@ -120,19 +120,26 @@ _SHARED: dict[str, Callable[..., Any]] = {
 
 _FLOAT: dict[str, Callable[..., Any]] = {
     **_SHARED,
-    "div": np.divide, "rem": np.fmod, "pow": np.power, "floor": np.floor, "ceil": np.ceil, "rint": np.rint,
-    "trunc": np.trunc, "sqrt": np.sqrt, "rcp": np.reciprocal, "exp": np.exp, "expm1": np.expm1, "log": np.log,
-    "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh,
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "erf": special.erf, "erfc": special.erfc, "sigmoid": special.sigmoid,
+    "div": np.divide, "rem": np.fmod, "mod": np.mod, "pow": np.power, "floor": np.floor, "ceil": np.ceil,
+    "rint": np.rint, "trunc": np.trunc, "sqrt": np.sqrt, "rcp": np.reciprocal, "exp": np.exp, "expm1": np.expm1,
+    "log": np.log, "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh,
+    "sinh": np.sinh, "cosh": np.cosh, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh,
+    "acosh": np.arccosh, "atanh": np.arctanh, "erf": special.erf, "erfc": special.erfc, "sigmoid": special.sigmoid,
     "softplus": special.softplus, "gelu": special.gelu, "isnan": np.isnan, "isinf": np.isinf,
 }  # fmt: skip
 
 _INTEGER: dict[str, Callable[..., Any]] = {
     **_SHARED,
     "div": _truncated_div,
-    "rem": lambda a, b: a - _truncated_div(a, b) * b,
+    "rem": np.fmod,
+    "mod": np.mod,
     "pow": _int_pow,
+    "bitand": np.bitwise_and,
+    "bitor": np.bitwise_or,
+    "bitxor": np.bitwise_xor,
+    "bitnot": np.invert,
+    "shl": np.left_shift,
+    "shr": np.right_shift,
     "isnan": lambda x: np.zeros(np.shape(x), bool),
     "isinf": lambda x: np.zeros(np.shape(x), bool),
     **dict.fromkeys(("floor", "ceil", "rint", "trunc"), lambda x: x),

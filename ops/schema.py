@@ -124,7 +124,7 @@ class Operator(ABC):
 
     @property
     def variadic(self) -> bool:
-        return self.operands[0].variadic
+        return bool(self.operands) and self.operands[0].variadic
 
     def bind(self, flat: Sequence[Any]) -> SimpleNamespace:
         """Operands by name from a node's flat inputs."""

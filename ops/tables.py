@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Sequence
 
-from .registry import all_operators
+from .registry import all_operators, extension_operators
 from .schema import REQUIRED, Operand, Operator, Option, Output
 from .types import ANY, WEBNN_TYPES
 
@@ -20,12 +20,27 @@ standard, which are {types}.
 """
 
 
+_EXTENSIONS = """\
+# Extension operators
+
+What other formats (ONNX above all) can say and the standard cannot. Graphs that are imported hold them; an
+`MLGraphBuilder(context, extended=True)` offers them as methods.
+"""
+
+
 def render() -> str:
     """The whole reference."""
-    operators = sorted(all_operators().values(), key=lambda o: o.name)
-    index = _table(("operator", "computes"), ((f"[{o.name}](#{o.name})", _summary(o)) for o in operators))
+    own, extensions = all_operators(), extension_operators()
     head = _HEAD.format(types=", ".join(WEBNN_TYPES))
-    return "\n".join([head, *index, "", *(line for o in operators for line in _section(o))])
+    return "\n".join([head, *_chapter(own.values()), _EXTENSIONS, *_chapter(extensions.values())])
+
+
+def _chapter(operators: Iterable[Operator]) -> Iterable[str]:
+    ordered = sorted(operators, key=lambda o: o.name)
+    yield from _table(("operator", "computes"), ((f"[{o.name}](#{o.name})", _summary(o)) for o in ordered))
+    yield ""
+    for operator in ordered:
+        yield from _section(operator)
 
 
 def signature(operator: Operator) -> str:

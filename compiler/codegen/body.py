@@ -19,7 +19,10 @@ from .terms import SUFFIX, TermWriter, wrap_nibble
 
 LOAD_COST = 0.06
 """Nanoseconds an element and byte moved, for the cost model: some 16 GB/s a core."""
-HEAVY = frozenset({"exp", "tanh", "erf", "sigmoid", "gelu", "softplus", "log", "sin", "cos", "tan", "pow", "elu"})
+HEAVY = frozenset(
+    {"exp", "tanh", "erf", "sigmoid", "gelu", "softplus", "log", "sin", "cos", "tan", "pow", "elu"}
+    | {"asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "expm1", "log1p", "mod", "fmod"}
+)
 
 
 @dataclass(frozen=True, slots=True)

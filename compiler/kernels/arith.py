@@ -152,6 +152,7 @@ def _float_recipes(t: Scalar) -> dict[str, Recipe]:
     found |= {name: of(2, partial(_compare_floats, op), types.boolean) for name, op in COMPARISONS.items()}
     return found | {
         "rem": of(2, division.float_remainder),
+        "mod": of(2, division.float_modulo),
         "neg": of(1, partial(_operation, "fneg", ())),
         "sign": of(1, _sign_float),
         "isnan": of(1, _is_nan, types.boolean),

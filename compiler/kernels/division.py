@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from basalt.compiler.kernels.emit import F32, F64, I1, I32, I64, Emitter
 
-__all__ = ["float_remainder", "modulo", "quotient", "remainder"]
+__all__ = ["float_modulo", "float_remainder", "modulo", "quotient", "remainder"]
 
 
 def quotient(signed: bool, e: Emitter, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -68,6 +68,15 @@ def float_remainder(e: Emitter, x: ir.Value, y: ir.Value) -> ir.Value:
     if function is None:
         function = _Remainder(e, name, x.type).function
     return e.b.call(function, [x, y])
+
+
+def float_modulo(e: Emitter, x: ir.Value, y: ir.Value) -> ir.Value:
+    """x - y * floor(x / y), which has y's sign, zeros included; NaN for y = 0, infinite x or NaN."""
+    b, zero = e.b, e.constant(x.type, 0)
+    rest = float_remainder(e, x, y)
+    opposite = b.xor(b.fcmp_ordered("<", rest, zero), b.fcmp_ordered("<", y, zero))
+    moved = b.select(opposite, b.fadd(rest, y), rest)
+    return b.select(b.fcmp_ordered("==", rest, zero), e.call("llvm.copysign", [zero, y]), moved)
 
 
 class _Remainder:

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from basalt.compiler.kernels import arith, convert, dots, folds, memory, stack, tiles, transposition
+from basalt.compiler.kernels import arith, byte_tiles, convert, dots, folds, memory, stack, tiles, transposition
 from basalt.compiler.kernels.emit import Recipe, build
 
 __all__ = ["SUFFIXES", "names_for", "namespace", "recipe", "resolve"]
@@ -52,8 +52,16 @@ def _primitive(name: str) -> Any:
 
 def _family(name: str) -> Recipe:
     """A primitive whose parameters stand in its name."""
-    family = {"stack": stack, "dot": dots, "fold": folds, "transpose": transposition}.get(name.partition("_")[0], tiles)
-    return family.recipe(name)
+    return _FAMILIES.get(name.partition("_")[0], tiles).recipe(name)
+
+
+_FAMILIES: dict[str, Any] = {
+    "bytetile": byte_tiles,
+    "dot": dots,
+    "fold": folds,
+    "stack": stack,
+    "transpose": transposition,
+}
 
 
 def resolve(names: Iterable[str]) -> dict[str, Any]:

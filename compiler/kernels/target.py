@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from basalt.runtime.host import host_cpu, host_platform
 
-__all__ = ["Target", "target"]
+__all__ = ["Target", "byte_products", "byte_products_of", "target"]
 
 
 class Target(NamedTuple):
@@ -45,7 +45,32 @@ _OTHER_CPU = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")
 
 @functools.cache
 def target() -> Target:
-    """The vector unit of the CPU that Numba compiles for.
+    """The vector unit of the CPU that Numba compiles for."""
+    return Target.of(*_described())
+
+
+@functools.cache
+def byte_products() -> str:
+    """How that CPU sums up products of bytes (see :func:`byte_products_of`)."""
+    return byte_products_of(*_described())
+
+
+def byte_products_of(features: str, triple: str) -> str:
+    """The form of :mod:`basalt.compiler.kernels.byte_tiles` for a CPU, given as for :meth:`Target.of`.
+
+    ``vnni`` where four products of bytes are added up by one instruction, ``pairs`` where two of 16 bits are, else
+    ``plain``.
+    """
+    has = {feature.replace("_", "") for feature in features.split(",")}
+    bits = Target.of(features, triple).bits
+    if (bits == 512 and "+avx512vnni" in has) or (bits == 256 and "+avxvnni" in has):
+        return "vnni"
+    x86 = triple.startswith(("x86", "i686", "amd64"))
+    return "pairs" if x86 and (bits != 256 or "+avx2" in has) else "plain"
+
+
+def _described() -> tuple[str, str]:
+    """Features and triple of the CPU that Numba compiles for.
 
     Numba is asked only if it may see another one than the system's description says: with a warm cache, importing it
     would take longer than everything else. It leaves AVX alone on the first CPUs that had it, which lacked AVX2.
@@ -53,8 +78,8 @@ def target() -> Target:
     flags = set(host_cpu()[1].split())
     described = bool(flags) and not any(flag.startswith(("+", "-")) for flag in flags)
     if described and ("avx" in flags) == ("avx2" in flags) and not any(name in os.environ for name in _OTHER_CPU):
-        return Target.of(",".join(f"+{flag}" for flag in flags), host_platform())
+        return ",".join(f"+{flag}" for flag in sorted(flags)), host_platform()
     from numba.core.registry import cpu_target
 
     codegen = cpu_target.target_context.codegen()
-    return Target.of(str(codegen._tm_features), str(codegen._tm.triple))
+    return str(codegen._tm_features), str(codegen._tm.triple)

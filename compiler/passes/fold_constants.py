@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
+from basalt.ops import SymDim
+
 from ..ir import FUSED, Graph, Node, Value, substitute
 from .context import Context
 from .evaluation import evaluate
@@ -31,7 +33,7 @@ def fold_constants(graph: Graph, context: Context) -> Graph:
     kept: list[Node] = []
     for node in graph.nodes:
         operands = [folded.get(v, v) for v in node.present]
-        if not operands or not all(v.is_constant for v in operands) or not _is_worth(node, operands, context):
+        if not all(v.is_constant for v in operands) or not _is_worth(node, operands, context):
             kept.append(node)
             continue
         if not context.allow(f"fold_constants at {node!r}"):
@@ -43,6 +45,8 @@ def fold_constants(graph: Graph, context: Context) -> Graph:
 
 def _is_worth(node: Node, operands: list[Value], context: Context) -> bool:
     if node.op == FUSED or not all(v.type.is_static for v in node.outputs):
+        return False
+    if any(isinstance(d, SymDim) for a in node.attrs.values() if isinstance(a, tuple) for d in a):
         return False
     work = _work(node)
     if work > _MAX_WORK.get(node.op, work):

@@ -16,6 +16,7 @@ from . import (
     reduction,
     resample,
     scan,
+    sizes,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "reduction",
     "resample",
     "scan",
+    "sizes",
 ]

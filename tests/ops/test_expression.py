@@ -7,7 +7,7 @@ import pytest
 
 from basalt.ops import TensorType, all_operators
 from basalt.ops.elementwise import Expressed
-from basalt.ops.expression import FUNCTIONS, ExpressionError, Term, typed
+from basalt.ops.expression import FUNCTIONS, INTEGER_FUNCTIONS, ExpressionError, Term, typed
 from basalt.ops.numpy_terms import evaluate
 
 
@@ -71,9 +71,10 @@ def test_every_function_is_evaluated() -> None:
     for name, count in FUNCTIONS.items():
         if name in ("to", "select"):
             continue
-        x = np.array([0.25, 0.5, 0.75])
-        predicate = typed(f"{name}({', '.join('x' * count)})", {"x": "float64", "output": "float64"})
-        result = evaluate(predicate, {"x": x}, "float64")
+        dtype = "int32" if name in INTEGER_FUNCTIONS else "float64"
+        x = np.array([0.25, 0.5, 0.75]) if dtype == "float64" else np.array([1, 2, 3], np.int32)
+        predicate = typed(f"{name}({', '.join('x' * count)})", {"x": dtype, "output": dtype})
+        result = evaluate(predicate, {"x": x}, dtype)
         assert result.shape == x.shape
         assert not np.isnan(result).any() or name == "acosh"
 

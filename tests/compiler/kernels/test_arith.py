@@ -30,6 +30,7 @@ FLOAT_BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "radd": np.add,
     "rmul": np.multiply,
     "rem": np.fmod,
+    "mod": np.mod,
     "max": _maximum,
     "min": lambda x, y: -_maximum(-x, -y),
 }

@@ -1,0 +1,10 @@
+"""Operators that other formats need and the standard lacks; graphs hold them like any other.
+
+They are declared when one is first asked for by :func:`basalt.ops.get`.
+"""
+
+from __future__ import annotations
+
+from . import arithmetic, bitwise, functions, sizes
+
+__all__ = ["arithmetic", "bitwise", "functions", "sizes"]
