@@ -12,7 +12,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -80,13 +80,31 @@ def host_op(op_type: str, *versions: int, domain: str = "") -> Callable[[_Functi
 
     def register(function: _Function) -> _Function:
         by_version = _FUNCTIONS.setdefault((domain, op_type), {})
+        wrapped = _giving_arrays(function)
         for version in versions:
             if version in by_version:
                 raise ValueError(f"{domain}:{op_type}-{version} is registered twice")
-            by_version[version] = function
+            by_version[version] = wrapped
         return function
 
     return register
+
+
+def _giving_arrays(function: HostFunction) -> HostFunction:
+    """``function`` with arrays of rank 0 for the scalars that NumPy's functions turn such arrays into."""
+
+    @wraps(function)
+    def wrapped(n: HostNode, *inputs: Any) -> Any:
+        result = function(n, *inputs)
+        return tuple(_array(value) for value in result) if isinstance(result, tuple) else _array(result)
+
+    return wrapped
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, str):
+        return np.array(value, dtype=object)
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def find(op_type: str, version: int, domain: str = "") -> HostFunction | None:
