@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from basalt.errors import ValidationError
 
+from ..sources import Source
 from .element_types import ELEMENT_TYPES
 from .engine import Engine, engine_for
 from .graph import OnnxFunction, OnnxGraph, OnnxNode
@@ -41,6 +43,45 @@ class OnnxModel:
     configuration: tuple[bytes, ...] = ()
     notes: WireNotes | None = field(default=None, compare=False, repr=False)
     _engine: Engine | None = field(default=None, init=False, compare=False, repr=False)
+
+    @classmethod
+    def load(cls, source: Source, *, folder: str | os.PathLike[str] | None = None) -> OnnxModel:
+        """Read a model from a path, bytes or a binary file object.
+
+        A file is memory-mapped, and weights are views of the map: it must not be changed in place or truncated while
+        they live (:meth:`save` never does that). External data is looked for in ``folder``, by default that of the
+        path, and never outside of it; for bytes and file objects without ``folder``, only ``array()`` of a tensor
+        with external data fails.
+
+        Raises ModelFormatError, with file, field and byte offset, for a file that is no ONNX model; time and memory
+        are bounded by the file's size, whatever it claims. Raises OSError subclasses that name the file if it cannot
+        be read, ValidationError for a source of another type.
+        """
+        # Reader and writer know this class, so they cannot be imported before it.
+        from .files import load_model
+
+        return load_model(source, folder)
+
+    def save(self, path: str | os.PathLike[str], external_data: str | None = None, *, threshold: int = 1024) -> None:
+        """Write the model to a file, which appears under its name only when it is complete and on disk.
+
+        With ``external_data``, the name of a file in the same folder, initialisers of at least ``threshold`` bytes go
+        there, one after the other; it is required beyond 2**31 - 1 bytes. Otherwise the file holds everything, weights
+        that came from external files included. Saving over the file that the model was loaded from is safe.
+
+        Raises ValidationError, before anything is written, for records that ONNX cannot express, a model too large, or
+        a name in ``external_data`` that is no plain file name or the model's own; OSError subclasses that name the
+        file if it cannot be written.
+        """
+        from .files import save_model
+
+        save_model(self, path, external_data, threshold)
+
+    def to_bytes(self) -> bytes:
+        """The model as one message; raises ValidationError as :meth:`save` does."""
+        from .model_writer import encode_model
+
+        return b"".join(encode_model(self).chunks())
 
     @property
     def inputs(self) -> tuple[OnnxValueInfo, ...]:

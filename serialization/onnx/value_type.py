@@ -32,7 +32,8 @@ class OnnxType:
     dim_denotations: tuple[str, ...] = ()
     opaque_domain: str = ""
     opaque_name: str = ""
-    notes: WireNotes | None = field(default=None, compare=False, repr=False)
+    # The file's message if it says more than these fields do; dataclasses.replace leaves it behind.
+    encoded: bytes | None = field(default=None, init=False, compare=False, repr=False)
 
 
 @dataclass(slots=True)

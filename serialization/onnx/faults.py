@@ -1,0 +1,40 @@
+"""Errors of the reader: which file, which field, which byte."""
+
+from __future__ import annotations
+
+from basalt.errors import ModelFormatError
+
+from ..field_path import quote
+
+__all__ = ["Path", "fault", "path_text", "root_path"]
+
+Path = tuple["Path | None", str, "int | str | None"]
+"""Where in a model something stands: the enclosing path, a field's name, and an entry's index or name.
+
+Made for every message that is read, so no more than a tuple; turned into text only when an error needs it.
+"""
+
+
+def root_path(source: str) -> Path:
+    """The path of a whole model; ``source`` is the file's name."""
+    return (None, source, None)
+
+
+def path_text(path: Path) -> str:
+    """``path`` as text, such as ``graph.node[3].attribute["axis"].t``; empty for a whole model."""
+    pieces: list[str] = []
+    while path[0] is not None:
+        parent, name, key = path
+        index = "" if key is None else f"[{key}]" if isinstance(key, int) else f"[{quote(key)}]"
+        pieces.append(name + index)
+        path = parent
+    return ".".join(reversed(pieces))
+
+
+def fault(path: Path, offset: int, what: str) -> ModelFormatError:
+    """An error that says what is wrong at byte ``offset`` of the file, in the field ``path``."""
+    where = path_text(path)
+    root = path
+    while root[0] is not None:
+        root = root[0]
+    return ModelFormatError(f"{root[1]}: {where + ': ' if where else ''}at byte {offset}: {what}")
