@@ -102,7 +102,9 @@ def _load_bsl(source: Any, **options: Any) -> Any:
 
 
 def _load_onnx(source: Any, **options: Any) -> Any:
-    raise UnsupportedError(f"{_name_of(source)}: ONNX models cannot be read by this version of Basalt; expected .bsl")
+    from .onnx.model import load
+
+    return load(source, **options)
 
 
 def _name_of(source: Any) -> str:

@@ -25,9 +25,11 @@ def type_name(text: str) -> str:
             name += {"e2m1": "fn", "e2m3": "fn", "e3m2": "fn", "e8m0": "fnu"}.get(name[-4:], "")
         return f"({_TYPES.get(name, name)})"
 
-    return re.sub(r"\((\w+)\)", rename, text).removeprefix("tensor(").removesuffix(")") if text.startswith(
-        "tensor("
-    ) else re.sub(r"\((\w+)\)", rename, text)
+    return (
+        re.sub(r"\((\w+)\)", rename, text).removeprefix("tensor(").removesuffix(")")
+        if text.startswith("tensor(")
+        else re.sub(r"\((\w+)\)", rename, text)
+    )
 
 
 def _default(attribute: Any) -> Any:
@@ -70,9 +72,7 @@ def table() -> dict[str, Any]:
 
     lists: dict[str, int] = {}
     domains: dict[str, dict[str, dict[str, Any]]] = {}
-    for schema in sorted(
-        onnx.defs.get_all_schemas_with_history(), key=lambda s: (s.domain, s.name, s.since_version)
-    ):
+    for schema in sorted(onnx.defs.get_all_schemas_with_history(), key=lambda s: (s.domain, s.name, s.since_version)):
         versions = domains.setdefault(schema.domain, {}).setdefault(schema.name, {})
         versions[str(schema.since_version)] = _entry(schema, lists)
     return {"opset": onnx.defs.onnx_opset_version(), "lists": list(lists), "domains": domains}

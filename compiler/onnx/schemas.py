@@ -119,5 +119,7 @@ def _schema(domain: str, name: str, since: int, entry: Mapping[str, Any]) -> Sch
     def formals(rows: Any) -> tuple[Formal, ...]:
         return tuple(Formal(n, _types(entry["types"][t]), t, option, bool(h)) for n, option, t, h in rows)
 
-    attributes = {n: Attribute(kind, bool(required), default) for n, (kind, required, default) in entry["attrs"].items()}
+    attributes = {
+        n: Attribute(kind, bool(required), default) for n, (kind, required, default) in entry["attrs"].items()
+    }
     return Schema(name, domain, since, formals(entry["in"]), formals(entry["out"]), attributes)

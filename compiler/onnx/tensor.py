@@ -161,3 +161,11 @@ def dims_of(tensor: Tensor) -> tuple[Dim, ...] | None:
     if tensor.array is not None:
         return tuple(int(d) for d in tensor.array.reshape(-1))
     return None if tensor.sizes is None else tuple(tensor.sizes.reshape(-1))
+
+
+def of_elements(dtype: str, elements: np.ndarray) -> Tensor:
+    """A tensor of sizes; a constant if all of them are numbers."""
+    elements = np.asarray(elements, dtype=object)
+    if all(isinstance(d, (int, np.integer)) for d in elements.reshape(-1)):
+        return Tensor(dtype, elements.shape, array=elements.astype(dtype), sized=True)
+    return Tensor(dtype, elements.shape, sizes=elements, sized=True)

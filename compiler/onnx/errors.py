@@ -1,0 +1,26 @@
+"""What stops a translation at a node: reasons to go another way, none of which a user sees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .tensor import Item
+
+__all__ = ["NeedValueError", "OnHostError", "UnresolvedError"]
+
+
+class NeedValueError(Exception):
+    """The elements of a value decide about the graph, and only running what comes before it will tell them."""
+
+    def __init__(self, item: Item) -> None:
+        super().__init__(str(item))
+        self.item = item
+
+
+class OnHostError(Exception):
+    """This node is computed by its host operator."""
+
+
+class UnresolvedError(Exception):
+    """Symbolic sizes do not suffice; the model must be translated for the sizes of a call."""

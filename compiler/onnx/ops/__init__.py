@@ -1,0 +1,1 @@
+"""The translators, one file a family of operators; importing them declares them (see :mod:`..registry`)."""

@@ -1,0 +1,81 @@
+"""What follows a region: the end, reading elements, or an operator on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from basalt.errors import BasaltError, ValidationError
+
+from .host.registry import HostNode
+from .tensor import Absent, HostItem, Item, ListItem, Tensor
+
+__all__ = ["Bake", "HostCall", "Return", "assemble"]
+
+Environment = Mapping[str, Any]
+"""Run-time values by slot: arrays, lists, dictionaries, None."""
+
+
+@dataclass(slots=True)
+class Return:
+    """The end: the outputs by name."""
+
+    outputs: Sequence[tuple[str, Item]]
+
+    @property
+    def items(self) -> list[Item]:
+        return [item for _, item in self.outputs]
+
+
+@dataclass(slots=True)
+class Bake:
+    """Read elements that decide about the rest of the graph; the translation that goes on holds for them only."""
+
+    items: Sequence[Item]
+
+
+@dataclass(slots=True)
+class HostCall:
+    """Call an operator's NumPy function, or the runner of a loop."""
+
+    node: HostNode
+    function: Callable[..., Any]
+    items: Sequence[Item]
+    outputs: Sequence[str]
+
+    def call(self, values: Sequence[Any]) -> list[Any]:
+        """The outputs for run-time inputs.
+
+        Raises:
+            BasaltError: what the operator refuses; it names the node.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                results = self.function(self.node, *values)
+        except (BasaltError, KeyboardInterrupt):
+            raise
+        except (ValueError, IndexError, TypeError, KeyError, OverflowError, ZeroDivisionError) as error:
+            shown = ", ".join(_shown(v) for v in values)
+            raise ValidationError(f"{self.node.describe()} ({shown}): {error}") from error
+        return list(results) if isinstance(results, tuple) else [results]
+
+
+def assemble(item: Item, env: Environment) -> Any:
+    """The run-time value of an item."""
+    if isinstance(item, Tensor):
+        return item.array if item.array is not None else env[item.slot]
+    if isinstance(item, ListItem):
+        return [assemble(entry, env) for entry in item.items]
+    if isinstance(item, HostItem):
+        return item.details["value"] if "value" in item.details else env[item.slot]
+    assert item is None or isinstance(item, Absent)
+    return None
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.name}{list(value.shape)}"
+    return type(value).__name__
