@@ -1,7 +1,8 @@
-"""Control flow: If, Loop, Scan, SequenceMap. Bodies are translated in place where that is bounded, else run by the host."""
+"""Control flow: If, Loop, Scan, SequenceMap. Bodies are translated in place where that is bounded, else run on host."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ def _loop(tracer: Tracer, frame: Frame, n: NodeContext) -> HostCall | None:
     steady = (not n.given(1) or (condition is not None and bool(condition.reshape(-1)[0]))) and _keeps_condition(body)
     if count is not None and steady:
         times = max(0, int(count.reshape(-1)[0]))
-        if 0 < times and times * max(1, len(body.nodes)) <= UNROLLED_NODES:
+        if times > 0 and times * max(1, len(body.nodes)) <= UNROLLED_NODES:
             _Iterations(n, body, times, list(n.inputs[2:]), n.output_names).start(tracer, frame)
             return None
     captured, items = _captured(frame, body, n)
@@ -61,7 +62,7 @@ def _scan(tracer: Tracer, frame: Frame, n: NodeContext) -> HostCall | None:
     if n.version >= 9:
         plan = _ScanPlan.of(n, body)
         length = plan.length(n)
-        if length is not None and 0 < length and length * max(1, len(body.nodes)) <= UNROLLED_NODES:
+        if length is not None and length > 0 and length * max(1, len(body.nodes)) <= UNROLLED_NODES:
             plan.unroll(tracer, frame, n, body, length)
             return None
     captured, items = _captured(frame, body, n)

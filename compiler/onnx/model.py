@@ -20,7 +20,7 @@ from .check import check_model, reordered
 from .script import Entry, Script
 from .stage import Stage, StageOptions
 from .state import Scope
-from .steps import Return
+from .steps import Return, describe
 from .tensor import UNCARRIED, carrier, onnx_dtype
 from .tracer import initial_values
 
@@ -175,9 +175,8 @@ class OnnxExecutable:
         if stage is None:
             raise UnsupportedError(f"{what}: the model needs known sizes; give a shape for each input")
         if not isinstance(stage.step, Return) or stage.executable is None:
-            raise UnsupportedError(
-                f"{what}: the model is no single program: it stops at {stage.describe_step()}, which needs values of a run"
-            )
+            step = describe(stage.step)
+            raise UnsupportedError(f"{what}: the model is no single program: {step} needs values of a run")
         return stage.executable
 
     def _stage_for(self, shapes: Mapping[str, Iterable[int]]) -> Stage:
@@ -263,7 +262,7 @@ def _check_value(info: OnnxValueInfo, value: Any) -> Any:
     wanted = onnx_dtype(declared.dtype) if declared.dtype != "undefined" else None
     array = value if isinstance(value, np.ndarray) else _converted(info, value, wanted)
     if wanted is not None and array.dtype != wanted:
-        if wanted != object or array.dtype.kind not in "US":
+        if wanted.kind != "O" or array.dtype.kind not in "US":
             raise ValidationError(f"input {info.name!r} is {array.dtype.name}, expected {declared.dtype}")
         array = array.astype(object)
     if declared.shape is not None and not _fits(array.shape, declared.shape):

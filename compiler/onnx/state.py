@@ -19,7 +19,7 @@ __all__ = ["Finish", "Frame", "Rebase", "Scope", "copy_frames", "expressible", "
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What node lists of one graph or function share: versions of the domains, and functions by (domain, name, overload).
+    """What node lists of one graph or function share: the domains' versions, functions by (domain, name, overload).
 
     ``attributes`` are the values of a function's attributes, which nodes inside refer to; ``path`` names the function
     and the bodies around for labels; ``order`` has the nodes of bodies, by the body's id, that are not in order.

@@ -13,7 +13,7 @@ from basalt.errors import BasaltError, ValidationError
 from .host.registry import HostNode
 from .tensor import Absent, HostItem, Item, ListItem, Tensor
 
-__all__ = ["Bake", "HostCall", "Return", "assemble"]
+__all__ = ["Bake", "HostCall", "Return", "assemble", "describe"]
 
 Environment = Mapping[str, Any]
 """Run-time values by slot: arrays, lists, dictionaries, None."""
@@ -79,3 +79,10 @@ def _shown(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype.name}{list(value.shape)}"
     return type(value).__name__
+
+
+def describe(step: Return | Bake | HostCall) -> str:
+    """A step for messages."""
+    if isinstance(step, HostCall):
+        return step.node.describe()
+    return "the end" if isinstance(step, Return) else f"a node that reads the elements of {step.items[0]}"

@@ -1,9 +1,9 @@
-"""What an ONNX value is while a model is translated: a tensor of a region, a known array, sizes, or something opaque."""
+"""What an ONNX value is while a model is translated: a region's tensor, a known array, sizes, or something opaque."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
@@ -118,7 +118,7 @@ class Tensor:
 class ListItem:
     """A sequence whose length is known now; ``dtype`` is that of its elements where it is empty."""
 
-    items: list[Item]
+    items: list[Any]
     dtype: str = ""
 
     def __str__(self) -> str:
@@ -147,7 +147,7 @@ class HostItem:
         return self.kind
 
 
-Item = Union[Tensor, ListItem, Absent, HostItem, None]
+Item = Tensor | ListItem | Absent | HostItem | None
 """A value of a graph; None for an optional input that is not given."""
 
 

@@ -274,6 +274,13 @@ def from_python(value: Any) -> Item:
     return HostItem("", "map", {"value": value})
 
 
+def _with_defaults(n: NodeContext) -> dict[str, Any]:
+    """The node's attributes and the schema's defaults of the others."""
+    declared = n.schema.attributes if n.schema else {}
+    defaults = {name: a.default for name, a in declared.items() if a.default is not None}
+    return {**{k: tuple(v) if isinstance(v, list) else v for k, v in defaults.items()}, **n.attributes}
+
+
 def _python(item: Item) -> Any:
     if isinstance(item, Tensor):
         return item.array
