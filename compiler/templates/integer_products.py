@@ -1,0 +1,210 @@
+"""Integer matrix products and convolutions: operands packed for micro-kernels of bytes, then one product."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..codegen.elementwise import elementwise_call
+from ..codegen.epilogue import Epilogue
+from ..codegen.lowering import Lowering
+from ..codegen.registry import template
+from ..ir import Node, Value
+from ..views import View
+from .byte_packing import GROUP, pack_panels, pack_rows, panel_sums, panels_array, rows_array
+from .byte_products import ByteProduct, ZeroPoint, byte_product_call, panel_columns
+from .byte_windows import Windows, pack_windows
+from .product import merge_rows
+
+
+@template("matmul_integer", epilogue=True)
+def matmul_integer(node: Node, lowering: Lowering) -> None:
+    """A stack of products; rows of all batches are those of one product where there is one right operand."""
+    epilogue = lowering.epilogue(node)
+    a, b, za, zb = (*epilogue.operand_values, None, None)[:4]
+    assert a is not None and b is not None
+    *outer, rows, columns = epilogue.shape
+    batches = tuple(outer)
+    row_zero = zero_point(lowering, za, 128 if a.dtype == "int8" else 0, lambda v: _as_rows(v, batches, rows))
+    column_zero = zero_point(
+        lowering, zb, -128 if b.dtype == "uint8" else 0, lambda v: v.expanded((*batches, 1, columns)).strides
+    )
+    column_zero = ZeroPoint(column_zero.number, column_zero.view, _without(column_zero.strides, -2))
+    left, sums = _left(lowering, a, sums=not column_zero.is_zero)
+    right, column_sums = right_of(lowering, b)
+    depth = a.shape[-1]
+    seen = left.expanded((*batches, rows, left.shape[-1])).strides[:-1]
+    sums_seen = sums.expanded((*batches, rows)).strides if sums is not None else None
+    panel = right.expanded((*batches, *right.shape[-4:])).strides[: len(batches) + 1]
+    lines = column_sums.expanded((*batches, column_sums.shape[-1])).strides[:-1]
+    views = epilogue.views()
+    strides = [(*panel[:-1], 0), (*lines, 0), seen, *([sums_seen] if sums_seen else [])]
+    strides += [row_zero.strides] if row_zero.view else []
+    strides += [(*column_zero.strides[:-1], 0)] if column_zero.view else []
+    inner = [0 if columns == 1 else v.strides[-1] for v in views]
+    merged_batches, merged_rows, merged = _merged(batches, rows, [*strides, *(v.strides[:-1] for v in views)])
+    found = iter(merged)
+    right_s, lines_s, left_s = next(found), next(found), next(found)
+    sums_s = next(found) if sums_seen else ()
+    if row_zero.view:
+        row_zero = ZeroPoint(row_zero.number, row_zero.view, next(found))
+    if column_zero.view:
+        column_zero = ZeroPoint(column_zero.number, column_zero.view, (*next(found)[:-1], column_zero.strides[-1]))
+    product = ByteProduct(
+        merged_batches, merged_rows, columns, depth, right.shape[-3],
+        (left, left_s), (right, (*right_s[:-1], panel[-1])),
+        None if sums is None else (sums, sums_s), (column_sums, (*lines_s[:-1], panel_columns())),
+        row_zero, column_zero,
+        [(*m, i) for m, i in zip(found, inner)],
+    )  # fmt: skip
+    lowering.add(byte_product_call(product, epilogue))
+
+
+def _merged(
+    batches: tuple[int, ...], rows: int, strides: Sequence[Sequence[int]]
+) -> tuple[tuple[int, ...], int, list[tuple[int, ...]]]:
+    """Batches merged into the rows where nothing that belongs to the columns changes along them."""
+    return merge_rows(batches, rows, strides, shared=0)
+
+
+def zero_point(
+    lowering: Lowering, value: Value | None, moved: int, strides: Callable[[View], Sequence[int]]
+) -> ZeroPoint:
+    """A zero point of bytes that were moved by a number: a number itself if that is known."""
+    if value is None:
+        return ZeroPoint(moved)
+    number = lowering.constants.scalar(value)
+    if number is not None:
+        return ZeroPoint(int(number) + moved)
+    view = lowering.read(value)
+    if view.shape == (1,):
+        view = View(view.buffer, view.dtype, (), (), view.offset)
+    return ZeroPoint(moved, view, tuple(strides(view)))
+
+
+def _as_rows(view: View, batches: tuple[int, ...], rows: int) -> Sequence[int]:
+    """The strides of a zero point of rows: a vector [rows], or a tensor [..., rows, 1]."""
+    if len(view.shape) == 1:
+        return view.expanded((*batches, rows)).strides
+    return view.expanded((*batches, rows, 1)).strides[:-1]
+
+
+def _without(strides: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return tuple(s for i, s in enumerate(strides) if i != axis % len(strides)) if strides else ()
+
+
+def _left(lowering: Lowering, value: Value, *, sums: bool) -> tuple[View, View | None]:
+    """The operand with rows, and the sums of its rows if they are asked for."""
+    if not value.is_constant:
+        view = lowering.read(value)
+        depth = view.shape[-1]
+        if value.dtype == "uint8" and not sums and depth and depth % GROUP == 0 and view.strides[-1] == 1:
+            return view, None
+    return rows_of(lowering, value, "matrix", _one_tap, sums=sums)
+
+
+def _one_tap(array: np.ndarray) -> np.ndarray:
+    return array[..., None, :]
+
+
+def rows_of(
+    lowering: Lowering, value: Value, layout: str, arrange: Callable[[np.ndarray], np.ndarray], *, sums: bool
+) -> tuple[View, View | None]:
+    """An operand that ``arrange`` brings to [..., rows, taps, depth], packed as rows, and the sums of these."""
+    if value.is_constant:
+        packed = lowering.packed(value, ("byte rows", layout), lambda a: rows_array(arrange(a)))
+        if not sums:
+            return packed, None
+        key = ("byte row sums", layout)
+        return packed, lowering.packed(value, key, lambda a: rows_array(arrange(a)).sum(axis=-1, dtype=np.int32))
+    rows, totals = pack_rows(lowering, _arranged(lowering.read_contiguous(value), arrange))
+    return rows, totals if sums else None
+
+
+def _arranged(view: View, arrange: Callable[[np.ndarray], np.ndarray]) -> View:
+    """A contiguous view as an array's views are made: by its strides."""
+    probe = np.lib.stride_tricks.as_strided(np.empty(1, np.uint8), view.shape, view.strides)
+    seen = arrange(probe)
+    return View(view.buffer, view.dtype, seen.shape, seen.strides, view.offset)
+
+
+def right_of(lowering: Lowering, value: Value) -> tuple[View, View]:
+    """The operand with columns as panels, and the sums of its columns."""
+    if value.is_constant:
+        layout = ("byte panels", panel_columns())
+        return (
+            lowering.packed(value, layout, panels_array),
+            lowering.packed(value, (*layout, "sums"), lambda a: panel_sums(panels_array(a))),
+        )
+    return pack_panels(lowering, lowering.read(value))
+
+
+@template("conv_integer", epilogue=True)
+def conv_integer(node: Node, lowering: Lowering) -> None:
+    """The filter's matrix times the windows of the input, which are packed as panels; one product a group."""
+    epilogue = lowering.epilogue(node)
+    batches, outputs, height, width = epilogue.shape
+    groups = epilogue.root.attrs["groups"]
+    split = (batches, groups, outputs // groups, height * width)
+    if epilogue.fits(split):
+        _convolve(lowering, epilogue, split)
+        return
+    result = lowering.scratch("int32", epilogue.shape)
+    _convolve(lowering, _Alone(epilogue, result), split)
+    read = [(epilogue.root.output, result), *epilogue.extras]
+    lowering.add(elementwise_call(epilogue.nodes, read, epilogue.results, ""))
+
+
+def _convolve(lowering: Lowering, epilogue: Epilogue, split: tuple[int, ...]) -> None:
+    image, weights, zx, zw = (*epilogue.operand_values, None, None)[:4]
+    assert image is not None and weights is not None
+    attrs, (_, groups, each, positions) = epilogue.root.attrs, split
+    moved = 128 if weights.dtype == "int8" else 0
+    row_zero = zero_point(lowering, zw, moved, lambda v: _of_channels(v, each))
+    column_zero = zero_point(lowering, zx, -128 if image.dtype == "uint8" else 0, lambda v: (0, 0, 0))
+    left, sums = rows_of(lowering, weights, f"filter {groups}", _grouped(groups), sums=not column_zero.is_zero)
+    windows = Windows(attrs, weights.shape[2:], epilogue.shape[2:])
+    right, column_sums = pack_windows(lowering, lowering.read(image), column_zero, windows)
+    views = [v for v in (view.reshaped(split) for view in epilogue.views()) if v is not None]
+    product = ByteProduct(
+        split[:2],
+        each,
+        positions,
+        math.prod(weights.shape[1:]),
+        right.shape[3],
+        (left, (0, *left.strides[:2])),
+        (right, right.strides[:3]),
+        None if sums is None else (sums, (0, *sums.strides)),
+        (column_sums, (*column_sums.strides[:2], panel_columns())),
+        row_zero,
+        column_zero,
+        [tuple(0 if d == 1 else s for d, s in zip(split, v.strides)) for v in views],
+    )
+    lowering.add(byte_product_call(product, epilogue))
+
+
+class _Alone(Epilogue):
+    """A root by itself, whose result goes to a place of its own whatever it is fused with."""
+
+    def __init__(self, whole: Epilogue, place: View) -> None:
+        self.node, self.root, self.nodes = whole.node, whole.root, ()
+        self.operand_values = whole.operand_values
+        self.extras, self.results = [], [(whole.root.output, place)]
+
+
+def _grouped(groups: int) -> Callable[[np.ndarray], np.ndarray]:
+    """A filter [o, c, kh, kw] as [groups, outputs of a group, taps, channels of a group]."""
+
+    def arrange(array: np.ndarray) -> np.ndarray:
+        outputs, channels, height, width = array.shape
+        split = array.reshape(groups, outputs // groups, channels, height * width)
+        return split.transpose(0, 1, 3, 2)
+
+    return arrange
+
+
+def _of_channels(view: View, each: int) -> tuple[int, ...]:
+    step = view.strides[0] if view.shape else 0
+    return (0, step * each, step)
