@@ -13,17 +13,31 @@ if TYPE_CHECKING:
     from basalt.compiler.files import load, save
     from basalt.compiler.graph import MLGraph
     from basalt.compiler.model import Model
+    from basalt.compiler.onnx.model import OnnxExecutable
     from basalt.context import MLContext, MLTensor
     from basalt.errors import BasaltError, InvalidStateError, ModelFormatError, UnsupportedError, ValidationError
     from basalt.runtime.kernel_cache import cache_clear, cache_info, cache_prune
     from basalt.runtime.program import Program
     from basalt.runtime.threads import get_num_threads, set_num_threads
+    from basalt.serialization.onnx import OnnxModel
+    from basalt.session import (
+        ExecutionMode,
+        GraphOptimizationLevel,
+        InferenceSession,
+        RunOptions,
+        SessionOptions,
+        get_available_providers,
+        get_device,
+    )
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "BasaltError": "basalt.errors",
     "Executable": "basalt.compiler.executable",
+    "ExecutionMode": "basalt.session",
+    "GraphOptimizationLevel": "basalt.session",
+    "InferenceSession": "basalt.session",
     "InvalidStateError": "basalt.errors",
     "MLContext": "basalt.context",
     "MLGraph": "basalt.compiler.graph",
@@ -32,12 +46,18 @@ _HOMES = {
     "MLTensor": "basalt.runtime.tensor",
     "Model": "basalt.compiler.model",
     "ModelFormatError": "basalt.errors",
+    "OnnxExecutable": "basalt.compiler.onnx.model",
+    "OnnxModel": "basalt.serialization.onnx",
     "Program": "basalt.runtime.program",
+    "RunOptions": "basalt.session",
+    "SessionOptions": "basalt.session",
     "UnsupportedError": "basalt.errors",
     "ValidationError": "basalt.errors",
     "cache_clear": "basalt.runtime.kernel_cache",
     "cache_info": "basalt.runtime.kernel_cache",
     "cache_prune": "basalt.runtime.kernel_cache",
+    "get_available_providers": "basalt.session",
+    "get_device": "basalt.session",
     "get_num_threads": "basalt.runtime.threads",
     "load": "basalt.compiler.files",
     "save": "basalt.compiler.files",
@@ -48,6 +68,9 @@ _HOMES = {
 __all__ = [
     "BasaltError",
     "Executable",
+    "ExecutionMode",
+    "GraphOptimizationLevel",
+    "InferenceSession",
     "InvalidStateError",
     "MLContext",
     "MLGraph",
@@ -56,13 +79,19 @@ __all__ = [
     "MLTensor",
     "Model",
     "ModelFormatError",
+    "OnnxExecutable",
+    "OnnxModel",
     "Program",
+    "RunOptions",
+    "SessionOptions",
     "UnsupportedError",
     "ValidationError",
     "__version__",
     "cache_clear",
     "cache_info",
     "cache_prune",
+    "get_available_providers",
+    "get_device",
     "get_num_threads",
     "load",
     "save",
