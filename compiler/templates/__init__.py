@@ -18,6 +18,7 @@ from . import (
     resample,
     scan,
     sizes,
+    top_k,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "resample",
     "scan",
     "sizes",
+    "top_k",
 ]
