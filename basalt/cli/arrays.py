@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from basalt.serialization import TensorSpec
 
-__all__ = ["check_target", "random_feeds", "read", "save", "summary"]
+__all__ = ["check_target", "flattened", "random_feeds", "read", "save", "summary"]
 
 FIRST_VALUES = 5
 
@@ -52,6 +52,24 @@ def random_feeds(
         except (MemoryError, ValueError) as error:
             raise click.ClickException(f"input {spec.name!r}: no memory for an array of {shape}: {error}") from error
     return feeds
+
+
+def flattened(outputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The outputs as arrays: ``name[0]``, ... for the elements of a sequence, ``name[key]`` for those of maps.
+
+    A sequence of maps gives one array a key; an empty optional gives nothing.
+    """
+    flat: dict[str, np.ndarray] = {}
+    for name, value in outputs.items():
+        if isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
+            keys = dict.fromkeys(key for row in value for key in row)
+            flat.update((f"{name}[{key}]", np.array([row.get(key) for row in value])) for key in keys)
+        elif isinstance(value, (list, dict)):
+            entries = value.items() if isinstance(value, dict) else enumerate(value)
+            flat.update(flattened({f"{name}[{key}]": entry for key, entry in entries}))
+        elif value is not None:
+            flat[name] = np.asarray(value)
+    return flat
 
 
 def summary(name: str, array: np.ndarray) -> dict[str, Any]:

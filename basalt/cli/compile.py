@@ -52,7 +52,7 @@ def compile_command(
     from basalt.cli import models
 
     start = time.perf_counter()
-    loaded = models.load(model)
+    loaded = models.load(model, shapes)
     sizes = models.resolve(loaded, shapes, dims)
     sizes.note()
     spec = models.plan(loaded, sizes)

@@ -16,9 +16,10 @@ from basalt.cli.arguments import by_name
 if TYPE_CHECKING:
     from basalt.compiler.backend import Runnable
     from basalt.compiler.executable import Executable
+    from basalt.compiler.onnx.model import OnnxExecutable
     from basalt.runtime.spec import ProgramSpec
 
-__all__ = ["Sizes", "compile_for", "load", "plan", "resolve", "set_threads", "shape_text"]
+__all__ = ["Sizes", "compile_for", "load", "load_any", "plan", "resolve", "resolve_steps", "set_threads", "shape_text"]
 
 
 @dataclass(frozen=True)
@@ -39,15 +40,60 @@ class Sizes:
             print(f"note: {sizes} (--dim or --shape says otherwise)", file=sys.stderr)
 
 
-def load(path: Path) -> Executable:
-    """The model in a file.
+def load(path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]] = ()) -> Executable:
+    """The model in a file, as one graph.
+
+    Raises click.ClickException for a file of something else that Basalt can load, and for an ONNX model that is no
+    single graph for the shapes given.
+    """
+    loaded = load_any(path, shapes)
+    if not isinstance(loaded, basalt.Executable):
+        try:
+            loaded.to_model(dict(shapes) or None)
+        except basalt.UnsupportedError as error:
+            raise click.ClickException(f"{path}: {error}") from None
+    assert isinstance(loaded, basalt.Executable)
+    return loaded
+
+
+def load_any(path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]] = ()) -> Executable | OnnxExecutable:
+    """The model in a file; an ONNX model that is no single graph for the shapes given comes as it is.
 
     Raises click.ClickException for a file of something else that Basalt can load.
     """
     loaded = basalt.load(path)
+    if isinstance(loaded, basalt.OnnxExecutable):
+        try:
+            return loaded.to_model(dict(shapes) or None)
+        except basalt.UnsupportedError:
+            return loaded
     if not isinstance(loaded, basalt.Executable):
         raise click.ClickException(f"{path}: holds a {type(loaded).__name__}, expected a model")
     return loaded
+
+
+def resolve_steps(
+    model: OnnxExecutable,
+    shapes: Sequence[tuple[str, tuple[int, ...]]],
+    dims: Sequence[tuple[str, int]],
+    arrays: Mapping[str, tuple[int, ...]],
+) -> Sizes:
+    """As ``resolve``, for a model that is no single graph: what its inputs' declared shapes say."""
+    names = sorted({d for spec in model.inputs for d in spec.shape if isinstance(d, str) and d != "?"})
+    stated = by_name("--shape", shapes, [spec.name for spec in model.inputs], "input")
+    fixed = by_name("--dim", dims, names, "symbolic dimension")
+    known = {**stated, **arrays}
+    for spec in model.inputs:
+        for dim, size in zip(spec.shape, known.get(spec.name, ())):
+            if isinstance(dim, str) and dim != "?":
+                fixed.setdefault(dim, size)
+    assumed = tuple(name for name in names if name not in fixed)
+    sizes = {**dict.fromkeys(assumed, 1), **fixed}
+    concrete = {
+        spec.name: known.get(spec.name) or tuple(sizes.get(d, 1) if isinstance(d, str) else d for d in spec.shape)
+        for spec in model.inputs
+    }
+    return Sizes(concrete, dict(sorted(sizes.items())), assumed)
 
 
 def resolve(
@@ -88,9 +134,15 @@ def plan(model: Executable, sizes: Sizes) -> ProgramSpec:
 
 
 def compile_for(
-    model: Executable, shapes: Mapping[str, tuple[int, ...]], show: Callable[[int, int, float], None]
+    model: Executable | OnnxExecutable,
+    shapes: Mapping[str, tuple[int, ...]],
+    show: Callable[[int, int, float], None],
+    feeds: Mapping[str, Any] | None = None,
 ) -> tuple[Runnable, int]:
-    """The program for these shapes, and how many kernels had to be compiled, of each of which ``show`` is told."""
+    """The program for these shapes, and how many kernels had to be compiled, of each of which ``show`` is told.
+
+    A model that is no single graph is compiled by running it on ``feeds``.
+    """
     from basalt.compiler.progress import set_hook
 
     compiled = 0
@@ -102,8 +154,10 @@ def compile_for(
 
     previous = set_hook(hook)
     try:
-        program = model.compile(shapes)
-        return program, compiled
+        if isinstance(model, basalt.Executable):
+            return model.compile(shapes), compiled
+        model.run(feeds or {})
+        return model, compiled
     finally:
         set_hook(previous)
 

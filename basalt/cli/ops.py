@@ -18,10 +18,18 @@ __all__ = ["ops"]
 
 @click.command()
 @click.argument("operator", required=False)
+@click.option("--onnx", is_flag=True, help="List ONNX's operators by domain, with the versions that are supported.")
 @json_option
-def ops(operator: str | None, as_json: bool) -> None:
-    """List the operators, or describe one OPERATOR in full."""
+def ops(operator: str | None, onnx: bool, as_json: bool) -> None:
+    """List the operators, or describe one OPERATOR in full.
+
+    These are the builder's. ONNX operators are translated to them: --onnx lists those, or the one named OPERATOR.
+    """
     from basalt.ops import all_operators
+
+    if onnx:
+        _print_onnx(operator, as_json)
+        return
 
     table = all_operators()
     if operator is not None and operator not in table:
@@ -34,6 +42,22 @@ def ops(operator: str | None, as_json: bool) -> None:
         print_table(["operator", "WebNN", "operands", "options"], rows)
     else:
         _print_description(table[operator])
+
+
+def _print_onnx(operator: str | None, as_json: bool) -> None:
+    from basalt.compiler.onnx.tables import support
+
+    entries = [entry for entry in support() if operator in (None, entry.name)]
+    if not entries:
+        raise click.UsageError(f"ONNX has no operator {operator!r}; 'bslc ops --onnx' lists them")
+    if as_json:
+        print_json([entry.as_dict() for entry in entries])
+        return
+    rows = [
+        [e.domain or "ai.onnx", e.name, e.versions_text("compiled"), e.versions_text("host"), e.missing_text()]
+        for e in entries
+    ]
+    print_table(["domain", "operator", "compiled at", "by the host at", "not supported at"], rows)
 
 
 def _row(operator: Operator) -> list[str]:

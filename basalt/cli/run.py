@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import basalt
 from basalt.cli.arguments import NAMED_FILE, by_name, model_argument, shape_options
 from basalt.cli.output import compiling, json_option, note, print_json, print_table, seconds_text
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from basalt.compiler.executable import Executable
+    from basalt.compiler.onnx.model import OnnxExecutable
 
 __all__ = ["run_command"]
 
@@ -58,12 +60,14 @@ def run_command(
 
     if output is not None:
         arrays.check_target(output)
-    loaded = models.load(model)
+    loaded = models.load_any(model, shapes)
     declared = {spec.name: spec for spec in loaded.inputs}
     files = by_name("--input", inputs, list(declared), "input")
     _check_given(list(declared), files, [name for name, _ in shapes], fill)
     feeds = {name: arrays.read(path) for name, path in files.items()}
-    sizes = models.resolve(loaded, shapes, dims, {name: array.shape for name, array in feeds.items()})
+    given = {name: array.shape for name, array in feeds.items()}
+    resolve: Any = models.resolve if isinstance(loaded, basalt.Executable) else models.resolve_steps
+    sizes = resolve(loaded, shapes, dims, given)
     sizes.note()
     missing = [spec for name, spec in declared.items() if name not in feeds]
     feeds |= arrays.random_feeds(missing, sizes.shapes, seed)
@@ -71,6 +75,7 @@ def run_command(
         models.set_threads(threads)
     report, outputs = _run(loaded, feeds, sizes.shapes)
     report = {"shapes": sizes.shapes} | report
+    outputs = arrays.flattened(outputs)
     if output is not None:
         arrays.save(output, outputs)
     _print(report, outputs, as_json)
@@ -87,14 +92,14 @@ def _check_given(declared: list[str], files: dict[str, Path], shaped: list[str],
 
 
 def _run(
-    model: Executable, feeds: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]
+    model: Executable | OnnxExecutable, feeds: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Compile and run; the report holds the kernels that were compiled, and seconds for both."""
     from basalt.cli import models
 
     start = time.perf_counter()
     with compiling() as show:
-        program, compiled = models.compile_for(model, shapes, show)
+        program, compiled = models.compile_for(model, shapes, show, feeds)
     middle = time.perf_counter()
     outputs = program.run(feeds)
     end = time.perf_counter()

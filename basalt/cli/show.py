@@ -40,18 +40,19 @@ def show(
 ) -> None:
     """Print MODEL's graph, passes, calls or code.
 
-    Without an option that is the graph as the file holds it, below its inputs, outputs and weights.
+    Without an option that is the graph as the file holds it, below its inputs, outputs and weights; of an ONNX model
+    its inputs, outputs, operators, parameters and the plan of its memory.
     """
     from basalt.cli import models
 
     if (after is not None) + source + explain + passes > 1:
         raise click.UsageError("--after, --source, --explain and --passes exclude each other")
-    loaded = models.load(model)
     if after is None and not (source or explain or passes):
         if shapes or dims:
             raise click.UsageError("--shape and --dim need --after, --source, --explain or --passes")
-        _show_model(loaded, as_json)
+        _show_file(model, as_json)
         return
+    loaded = models.load(model, shapes)
     if after is not None:
         _check_pass(after)
     sizes = models.resolve(loaded, shapes, dims)
@@ -64,6 +65,20 @@ def show(
         _show_source(models.plan(loaded, sizes), as_json)
     else:
         _show_calls(models.plan(loaded, sizes), as_json)
+
+
+def _show_file(path: Path, as_json: bool) -> None:
+    import basalt
+
+    loaded = basalt.load(path)
+    if isinstance(loaded, basalt.OnnxExecutable):
+        from basalt.cli.show_onnx import show_onnx
+
+        show_onnx(loaded, as_json)
+        return
+    if not isinstance(loaded, basalt.Executable):
+        raise click.ClickException(f"{path}: holds a {type(loaded).__name__}, expected a model")
+    _show_model(loaded, as_json)
 
 
 def _show_model(model: Executable, as_json: bool) -> None:
