@@ -65,7 +65,7 @@ _declared: dict[tuple[str, str], dict[int, Schema]] = {}
 
 
 def declare(schema: Schema) -> None:
-    """Add the signature of an operator that the standard's table lacks (com.microsoft and the like)."""
+    """Add the signature of an operator that the standard's table lacks (of other vendors)."""
     _declared.setdefault((schema.domain, schema.name), {})[schema.since] = schema
 
 
@@ -85,39 +85,44 @@ def schemas(domain: str, name: str) -> Sequence[Schema]:
 def operators(domain: str) -> tuple[str, ...]:
     """The names of a domain's operators."""
     own = {name for d, name in _declared if d == domain}
-    return tuple(sorted(own | set(_table()["domains"].get(domain, ()))))
+    return tuple(sorted(own.union(*(table["domains"].get(domain, ()) for table in _tables()))))
 
 
 def domains() -> tuple[str, ...]:
     """The domains that have operators; "" is ``ai.onnx``."""
-    return tuple(sorted({d for d, _ in _declared} | set(_table()["domains"])))
+    return tuple(sorted({d for d, _ in _declared}.union(*(table["domains"] for table in _tables()))))
 
 
 def latest_opset() -> int:
     """The newest version of ``ai.onnx`` in the table."""
-    return int(_table()["opset"])
+    return int(_tables()[0]["opset"])
 
 
 @cache
-def _table() -> dict[str, Any]:
-    table: dict[str, Any] = json.loads(files(__package__).joinpath("schemas.json").read_text())
-    return table
+def _tables() -> tuple[dict[str, Any], ...]:
+    """The standard's signatures and ONNX Runtime's."""
+    folder = files(__package__)
+    return tuple(json.loads(folder.joinpath(f"{name}.json").read_text()) for name in ("schemas", "schemas_microsoft"))
 
 
 @cache
-def _types(index: int) -> frozenset[str]:
-    return frozenset(_table()["lists"][index].split("|"))
+def _types(table: int, index: int) -> frozenset[str]:
+    return frozenset(_tables()[table]["lists"][index].split("|"))
 
 
 @cache
 def _standard(domain: str, name: str) -> tuple[Schema, ...]:
-    versions = _table()["domains"].get(domain, {}).get(name, {})
-    return tuple(sorted((_schema(domain, name, int(v), e) for v, e in versions.items()), key=lambda s: s.since))
+    found = [
+        _schema(domain, name, int(version), entry, i)
+        for i, table in enumerate(_tables())
+        for version, entry in table["domains"].get(domain, {}).get(name, {}).items()
+    ]
+    return tuple(sorted(found, key=lambda s: s.since))
 
 
-def _schema(domain: str, name: str, since: int, entry: Mapping[str, Any]) -> Schema:
+def _schema(domain: str, name: str, since: int, entry: Mapping[str, Any], table: int) -> Schema:
     def formals(rows: Any) -> tuple[Formal, ...]:
-        return tuple(Formal(n, _types(entry["types"][t]), t, option, bool(h)) for n, option, t, h in rows)
+        return tuple(Formal(n, _types(table, entry["types"][t]), t, option, bool(h)) for n, option, t, h in rows)
 
     attributes = {
         n: Attribute(kind, bool(required), default) for n, (kind, required, default) in entry["attrs"].items()
