@@ -63,7 +63,7 @@ class _Pool2d(Operator):
         window = tuple(a["window_dimensions"] or sizes)
         if not any(isinstance(d, SymDim) for d in window):
             a["window_dimensions"] = window
-        results = _output_sizes(tuple(sizes), window, a)
+        results = pooled_sizes(tuple(sizes), window, a)
         shape = pick((batches, channels, *results), "nchw", a["layout"])
         return [TensorType(t.input.dtype, check_shape(shape, zero=True))]
 
@@ -80,7 +80,7 @@ class _Pool2d(Operator):
         """The result for an input [n, c, h, w], not yet rounded."""
 
 
-def _output_sizes(sizes: Shape, window: Shape, a: Attrs) -> Shape:
+def pooled_sizes(sizes: Shape, window: Shape, a: Attrs) -> Shape:
     # The standard's text drops the padding when output sizes are given and wants them smaller than the strides; its
     # conformance tests, which browsers pass, keep the padding and compare with the two roundings only.
     if a["output_sizes"] is None:

@@ -1,4 +1,4 @@
-"""Cumulative sums and triangles: rows whose elements depend on their position."""
+"""Cumulative sums and products, and triangles: rows whose elements depend on their position."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ BESIDE = 8
 """Fewest lines side by side for which that pays."""
 
 
-@template("cumulative_sum")
-def cumulative_sum(node: Node, lowering: Lowering) -> None:
-    """A running sum along one axis, of floats in float64, whose additions take no longer.
+@template("cumulative_sum", "cumulative_product")
+def cumulative(node: Node, lowering: Lowering) -> None:
+    """A running sum or product along one axis, of floats in float64, whose arithmetic takes no longer.
 
     A unit is one line along the axis, or a block of lines that lie side by side in memory.
     """
@@ -33,11 +33,12 @@ def cumulative_sum(node: Node, lowering: Lowering) -> None:
     axis = node.attrs["axis"]
     if node.attrs["reversed"]:
         source, target = source.reversed([axis]), target.reversed([axis])
-    lowering.add(_Sums(source, target, axis, exclusive=node.attrs["exclusive"]).write())
+    lowering.add(_Totals(node.op, source, target, axis, exclusive=node.attrs["exclusive"]).write())
 
 
-class _Sums:
-    def __init__(self, source: View, target: View, axis: int, *, exclusive: bool) -> None:
+class _Totals:
+    def __init__(self, op: str, source: View, target: View, axis: int, *, exclusive: bool) -> None:
+        self.combine, identity = ("add", 0) if op == "cumulative_sum" else ("mul", 1)
         self.exclusive, self.length, self.size = exclusive, source.shape[axis], source.size
         shape = [d for i, d in enumerate(source.shape) if i != axis]
         strides = [_without(v.strides, axis) for v in (target, source)]
@@ -47,13 +48,13 @@ class _Sums:
         )
         along = source.strides[axis]
         self.beside = self.lines[-1] >= BESIDE and abs(of_source[-1]) < abs(along)
-        self.kernel = KernelBuilder("cumulative_sum")
+        self.kernel = KernelBuilder(op)
         self.body = Body(self.kernel, (), len(self.lines) + 1, based=self.beside)
         self.given = self.body.declare_input(Value(_type(source)), source, (*of_source, along))
         self.result = self.body.declare_output(Value(_type(target)), target, (*of_target, target.strides[axis]))
         total = "float64" if is_float(source.dtype) else source.dtype
         self.held, self.wide = register_suffix(source.dtype), register_suffix(total)
-        self.zero = self.body.terms.constant(0, total)
+        self.identity = self.body.terms.constant(identity, total)
 
     def write(self) -> Call:
         self.n = self.kernel.parameter("n", self.length)
@@ -65,7 +66,7 @@ class _Sums:
         sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate(self.lines)]
         with kernel.block("for u in range(start, stop)"):
             self.body.start_row(decode(kernel, "u", sizes))
-            kernel.line(f"total = {self.zero}")
+            kernel.line(f"total = {self.identity}")
             with kernel.block(f"for j in range({self.n})"):
                 kernel.line(f"total = {self._step('total', -1, 'j')}")
         return math.prod(self.lines)
@@ -82,7 +83,7 @@ class _Sums:
             kernel.line(f"first = {indices[last]} * {BLOCK}")
             kernel.line(f"count = min({BLOCK}, {width} - first)")
             with kernel.block("for j in range(count)"):
-                kernel.line(f"storerw_{self.wide}(totals, j, {self.zero})")
+                kernel.line(f"storerw_{self.wide}(totals, j, {self.identity})")
             with kernel.block(f"for k in range({self.n})"):
                 self.body.start_row({**indices, last: "first", last + 1: "k"})
                 with kernel.block("for j in range(count)"):
@@ -95,7 +96,7 @@ class _Sums:
         same = self.held == self.wide
         element = self.body.load(self.given, self.given.index(axis, variable))
         term = element if same else f"cast_{self.held}_{self.wide}({element})"
-        after = self.kernel.define(f"add_{self.wide}({total}, {term})", "sum")
+        after = self.kernel.define(f"{self.combine}_{self.wide}({total}, {term})", "sum")
         stored = total if self.exclusive else after
         rounded = stored if same else f"cast_{self.wide}_{self.held}({stored})"
         self.body.store(self.result, self.result.index(axis, variable), rounded)
