@@ -10,6 +10,7 @@ import mmap
 import os
 from pathlib import PurePosixPath, PureWindowsPath
 
+from ..field_path import quote
 from ..paths import require_regular
 from .faults import Path, fault
 from .wire import Buffer
@@ -26,13 +27,13 @@ def location_problem(location: str) -> str | None:
     if not location:
         return "the location of the external data is empty"
     if "\0" in location:
-        return f"the location {location!r} contains a NUL character"
+        return f"the location {quote(location)} contains a NUL character"
     windows = PureWindowsPath(location)
     if PurePosixPath(location).is_absolute() or windows.anchor:
-        return f"the location {location!r} is an absolute path; it must be relative to the model's folder"
+        return f"the location {quote(location)} is an absolute path; it must be relative to the model's folder"
     # Windows parts: split at both kinds of slashes.
     if ".." in windows.parts:
-        return f"the location {location!r} leads out of the model's folder"
+        return f"the location {quote(location)} leads out of the model's folder"
     return None
 
 
@@ -60,7 +61,7 @@ class ExternalFiles:
             buffer = self._buffers[location] = self._open(location, path, at)
         if offset + needed > len(buffer):
             raise fault(
-                path, at, f"{needed} bytes at offset {offset} of {location!r}, which has {len(buffer)} bytes only"
+                path, at, f"{needed} bytes at offset {offset} of {quote(location)}, which has {len(buffer)} bytes only"
             )
         if "checksum" in entries:
             self._check_digest(location, buffer, entries["checksum"], path, at)
@@ -69,7 +70,7 @@ class ExternalFiles:
     def _open(self, location: str, path: Path, at: int) -> Buffer:
         target = os.path.realpath(os.path.join(self._folder, location))
         if os.path.commonpath([self._folder, target]) != self._folder:
-            raise fault(path, at, f"the location {location!r} is a link that leads out of the model's folder")
+            raise fault(path, at, f"the location {quote(location)} is a link that leads out of the model's folder")
         try:
             descriptor = _open_below(self._folder, os.path.relpath(target, self._folder))
             try:
@@ -82,14 +83,16 @@ class ExternalFiles:
                 os.close(descriptor)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise fault(path, at, f"cannot open the external data {target!r}: {reason}") from error
+            raise fault(path, at, f"cannot open the external data {quote(target)}: {reason}") from error
 
     def _check_digest(self, location: str, buffer: Buffer, stated: str, path: Path, at: int) -> None:
         digest = self._digests.get(location)
         if digest is None:
             digest = self._digests[location] = hashlib.sha1(buffer, usedforsecurity=False).hexdigest()
         if stated.lower() != digest:
-            raise fault(path, at, f"the SHA-1 digest of {location!r} is {digest}, but the model states {stated[:80]!r}")
+            raise fault(
+                path, at, f"the SHA-1 digest of {quote(location)} is {digest}, but the model states {quote(stated)}"
+            )
 
 
 def _open_below(folder: str, relative: str) -> int:
@@ -114,5 +117,5 @@ def _number(entries: dict[str, str], key: str, path: Path, at: int) -> int | Non
         return None
     # 19 digits: beyond that a number is no file offset, and converting it takes more than linear time.
     if not (text.isascii() and text.isdigit() and len(text) <= 19):
-        raise fault(path, at, f"the {key} of the external data is {text[:40]!r}, not a number of bytes")
+        raise fault(path, at, f"the {key} of the external data is {quote(text)}, not a number of bytes")
     return int(text)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from basalt.errors import ModelFormatError
+import json
 
-from ..field_path import quote
+from basalt.errors import ModelFormatError
 
 __all__ = ["Path", "fault", "path_text", "root_path"]
 
@@ -13,6 +13,9 @@ Path = tuple["Path | None", str, "int | str | None"]
 
 Made for every message that is read, so no more than a tuple; turned into text only when an error needs it.
 """
+
+
+_QUOTE_LIMIT = 60
 
 
 def root_path(source: str) -> Path:
@@ -25,7 +28,7 @@ def path_text(path: Path) -> str:
     pieces: list[str] = []
     while path[0] is not None:
         parent, name, key = path
-        index = "" if key is None else f"[{key}]" if isinstance(key, int) else f"[{quote(key)}]"
+        index = "" if key is None else f"[{key}]" if isinstance(key, int) else f"[{_quoted(key)}]"
         pieces.append(name + index)
         path = parent
     return ".".join(reversed(pieces))
@@ -38,3 +41,8 @@ def fault(path: Path, offset: int, what: str) -> ModelFormatError:
     while root[0] is not None:
         root = root[0]
     return ModelFormatError(f"{root[1]}: {where + ': ' if where else ''}at byte {offset}: {what}")
+
+
+def _quoted(text: str) -> str:
+    """``text`` in quotes, cut short so that a hostile name cannot fill a message."""
+    return json.dumps(text if len(text) <= _QUOTE_LIMIT else text[:_QUOTE_LIMIT] + "...", ensure_ascii=False)

@@ -135,7 +135,7 @@ def _write_attribute(encoder: Encoder, attribute: OnnxAttribute, layout: Externa
         number = 0
     elif number == 0:
         raise encoder.invalid("type", "a value of undefined type")
-    elif not attribute.value and "value" in omitted:
+    elif "value" in omitted and not attribute.value:
         number = 0
     encoder.unknown(notes)
     # The name, doc_string, type and reference lie among the fields for values.

@@ -9,7 +9,7 @@ import numpy as np
 
 from basalt.errors import ModelFormatError, ValidationError
 
-from .element_types import element_type_of
+from .element_types import UNDEFINED, element_type_of
 from .tensor_data import ArrayData, TensorData, exact_bits
 from .wire_notes import WireNotes
 
@@ -60,6 +60,8 @@ class OnnxTensor:
         external file cannot be had.
         """
         if self._array is None:
+            if self.dtype == UNDEFINED:
+                raise ModelFormatError(f"tensor {self.name!r} states no data type")
             self._array = self.data.array(self.dtype, self.dims)
         return self._array
 
@@ -69,7 +71,7 @@ class OnnxTensor:
         mine = (self.name, self.dtype, self.dims, self.doc_string, self.metadata_props)
         if mine != (other.name, other.dtype, other.dims, other.doc_string, other.metadata_props):
             return False
-        return self.dtype == "undefined" or exact_bits(self.array()) == exact_bits(other.array())
+        return self.dtype == UNDEFINED or exact_bits(self.array()) == exact_bits(other.array())
 
 
 @dataclass(slots=True)

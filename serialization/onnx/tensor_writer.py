@@ -11,7 +11,7 @@ from .encoder import Chunk, Encoder, varint
 from .external_writer import ExternalLayout
 from .subbyte import pack
 from .tensor import OnnxSparseTensor, OnnxTensor
-from .tensor_data import ExternalData, FieldData, NoData, RawData, StringData
+from .tensor_data import ArrayData, ExternalData, FieldData, NoData, RawData, StringData
 
 __all__ = ["raw_bytes", "write_sparse_tensor", "write_tensor"]
 
@@ -26,9 +26,10 @@ def raw_bytes(tensor: OnnxTensor) -> Chunk | None:
         data = data.raw
     if isinstance(data, RawData):
         return memoryview(data.buffer)[data.start : data.stop]
-    if data is None or isinstance(data, (FieldData, StringData, NoData)) or not ELEMENT_TYPES[tensor.dtype].bits:
+    kind = ELEMENT_TYPES.get(tensor.dtype)
+    if kind is None or kind.bits == 0 or not isinstance(data, ArrayData):
         return None
-    return _little_endian(tensor.array(), ELEMENT_TYPES[tensor.dtype])
+    return _little_endian(tensor.array(), kind)
 
 
 def _little_endian(array: np.ndarray, kind: ElementType) -> Chunk:
@@ -48,6 +49,12 @@ def write_tensor(encoder: Encoder, tensor: OnnxTensor, layout: ExternalLayout | 
     kind = ELEMENT_TYPES.get(tensor.dtype)
     if kind is None:
         raise encoder.invalid("data_type", f"{tensor.dtype!r} is no element type")
+    if isinstance(tensor.data, ArrayData):
+        array = tensor.array()
+        if array.shape != tuple(tensor.dims) or array.dtype != kind.numpy():
+            raise encoder.invalid(
+                "", f"the array is {array.dtype} of shape {array.shape}, stated as {tensor.dtype} of {tensor.dims}"
+            )
     entries = None if layout is None else layout.entries(tensor)
     if entries is None and isinstance(tensor.data, ExternalData) and tensor.data.raw is None:
         entries = tensor.data.entries
