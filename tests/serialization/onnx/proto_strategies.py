@@ -1,4 +1,4 @@
-"""Hypothesis strategies for onnx.ModelProto: every message and field of the schema, with values that belong together."""
+"""Hypothesis strategies for onnx.ModelProto: every message and field, with values that belong together."""
 
 from __future__ import annotations
 
