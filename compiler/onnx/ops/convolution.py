@@ -1,0 +1,113 @@
+"""Convolutions over any number of axes: Conv."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from basalt.ops import Shape
+
+from ..node import NodeContext
+from ..registry import onnx_op
+from ..tensor import Tensor
+from .windows import POINT, Window, kernel_of, windows_of
+
+__all__ = ["convolve", "planar", "spatial_sizes"]
+
+Planar = Callable[[Tensor, Tensor, Sequence[Window]], Tensor]
+"""Convolves [n, c, h, w] with [o, c / groups, kh, kw]."""
+
+
+@onnx_op("Conv", 1, 11, 22)
+def conv(n: NodeContext) -> Tensor:
+    x, weight, bias = n.tensor(0), n.tensor(1), n.optional(2)
+    windows = windows_of(n, spatial_sizes(n, x), kernel_of(n, weight.shape[2:]))
+    return convolve(n, x, weight, windows, partial(_conv2d, n, bias))
+
+
+def _conv2d(n: NodeContext, bias: Tensor | None, x: Tensor, weight: Tensor, windows: Sequence[Window]) -> Tensor:
+    return n.emit("conv2d", x, weight, bias, groups=n.attr("group"), **planar(windows))
+
+
+def planar(windows: Sequence[Window]) -> dict[str, tuple[int, ...]]:
+    """The attributes of core operators that say what two windows say."""
+    return {
+        "padding": tuple(p for w in windows for p in (w.begin, w.end)),
+        "strides": tuple(w.stride for w in windows),
+        "dilations": tuple(w.dilation for w in windows),
+    }
+
+
+def spatial_sizes(n: NodeContext, x: Tensor) -> Shape:
+    """The dimensions of [batch, channels, ...] after the first two, of which there must be one or more."""
+    if x.rank < 3:
+        raise n.error(f"input {n.input_name(0)} has rank {x.rank}, expected batch, channels and at least one axis")
+    return x.shape[2:]
+
+
+def convolve(
+    n: NodeContext,
+    x: Tensor,
+    weight: Tensor,
+    windows: Sequence[Window],
+    conv2d: Planar,
+    zero: Tensor | None = None,
+) -> Tensor:
+    """A convolution along any number of axes by a planar one.
+
+    Along one axis the input is an image of one row. Along three and more, the elements that a window meets along the
+    first axis become channels: [n, c, d, ...] becomes [n * windows, c * taps, ...], so that each sum is one sum.
+
+    Args:
+        n: the node.
+        x: the input, [n, c, ...].
+        weight: the weight, [o, c / groups, ...].
+        windows: the window along each axis.
+        conv2d: the planar convolution.
+        zero: what padding holds, of shape (); 0 by default.
+    """
+    if weight.rank != x.rank:
+        raise n.error(f"the weight has rank {weight.rank}, expected the input's, {x.rank}")
+    if len(windows) == 1:
+        row, taps = (*x.shape[:2], 1, x.shape[2]), (*weight.shape[:2], 1, weight.shape[2])
+        y = conv2d(n.reshape(x, row), n.reshape(weight, taps), [POINT, *windows])
+        return n.reshape(y, (*y.shape[:2], y.shape[3]))
+    if len(windows) == 2:
+        return conv2d(x, weight, windows)
+    window = windows[0]
+    count = window.count(x.shape[2])
+    if isinstance(count, int) and count < 1:
+        raise n.error(f"the window spans {window.extent} places, but the padded input has only {x.shape[2]}")
+    slices = _taps_as_channels(n, _padded(n, x, window, zero), window)
+    outputs, depth, length, *kernel = weight.shape
+    y = convolve(n, slices, n.reshape(weight, (outputs, depth * length, *kernel)), windows[1:], conv2d, zero)
+    y = n.reshape(y, (x.shape[0], count, *y.shape[1:]))
+    return n.transpose(y, (0, 2, 1, *range(3, y.rank)))
+
+
+def _taps_as_channels(n: NodeContext, x: Tensor, window: Window) -> Tensor:
+    """[n, c, d, ...] as [n * count, c * taps, ...]: for each window along the third axis the slices that it meets."""
+    batch, channels, size, *rest = x.shape
+    count = (size - window.extent) // window.stride + 1
+    span = (count - 1) * window.stride + 1
+    slices = [n.slice(x, 2, t * window.dilation, span, window.stride) for t in range(window.length)]
+    if len(slices) == 1:
+        stacked = n.reshape(slices[0], (batch, channels, 1, count, *rest))
+    else:
+        stacked = n.emit("concat", *[n.reshape(s, (batch, channels, 1, count, *rest)) for s in slices], axis=2)
+    ordered = n.transpose(stacked, (0, 3, 1, 2, *range(4, stacked.rank)))
+    return n.reshape(ordered, (batch * count, channels * window.length, *rest))
+
+
+def _padded(n: NodeContext, x: Tensor, window: Window, zero: Tensor | None) -> Tensor:
+    """[n, c, d, ...] with the window's padding along the third axis."""
+    if not window.begin and not window.end:
+        return x
+    if zero is None:
+        before, after = ([p if i == 2 else 0 for i in range(x.rank)] for p in (window.begin, window.end))
+        return n.emit("pad", x, beginning_padding=before, ending_padding=after)
+    fill = n.reshape(zero, (1,) * x.rank)
+    before, after = (
+        [n.expand(fill, (*x.shape[:2], size, *x.shape[3:]))] if size else [] for size in (window.begin, window.end)
+    )
+    return n.emit("concat", *before, x, *after, axis=2)
