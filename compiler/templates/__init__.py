@@ -6,6 +6,7 @@ from . import (
     arg,
     conv,
     elementwise,
+    grid_sample,
     indexing,
     integer_products,
     matmul,
@@ -18,6 +19,7 @@ from . import (
     reduction,
     resample,
     scan,
+    scatter_reduce,
     sizes,
     top_k,
 )
@@ -26,6 +28,7 @@ __all__ = [
     "arg",
     "conv",
     "elementwise",
+    "grid_sample",
     "indexing",
     "integer_products",
     "matmul",
@@ -38,6 +41,7 @@ __all__ = [
     "reduction",
     "resample",
     "scan",
+    "scatter_reduce",
     "sizes",
     "top_k",
 ]

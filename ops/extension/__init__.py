@@ -5,6 +5,28 @@ They are declared when one is first asked for by :func:`basalt.ops.get`.
 
 from __future__ import annotations
 
-from . import arithmetic, bitwise, functions, integer_products, max_pool_indices, scan, sizes, top_k
+from . import (
+    arithmetic,
+    bitwise,
+    functions,
+    grid_sample,
+    integer_products,
+    max_pool_indices,
+    scan,
+    scatter_reduce,
+    sizes,
+    top_k,
+)
 
-__all__ = ["arithmetic", "bitwise", "functions", "integer_products", "max_pool_indices", "scan", "sizes", "top_k"]
+__all__ = [
+    "arithmetic",
+    "bitwise",
+    "functions",
+    "grid_sample",
+    "integer_products",
+    "max_pool_indices",
+    "scan",
+    "scatter_reduce",
+    "sizes",
+    "top_k",
+]

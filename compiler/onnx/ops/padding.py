@@ -77,7 +77,7 @@ def _continued(n: NodeContext, x: Tensor, pads: Sequence[Sequence[Dim]], mode: s
         if size == 0:
             raise n.error(f"axis {axis} is empty, so that mode {mode} has nothing to repeat")
         far = known(size, before, after) and max(before, after) >= size  # type: ignore[type-var]
-        if mode == "reflect" and far or mode == "wrap":
+        if (mode == "reflect" and far) or mode == "wrap":
             (size, before, after) = n.static(size, before, after)
             x = n.emit("gather", x, n.constant(np.pad(np.arange(size), (before, after), mode=mode)), axis=axis)  # type: ignore[call-overload]
             continue
