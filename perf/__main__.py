@@ -9,7 +9,7 @@ import sys
 
 from .measure import _BLAS_OVERRIDES
 
-_FIGURES = ("startup", "calls", "chain", "memory", "compiling")
+_FIGURES = ("startup", "calls", "chain", "memory", "compiling", "onnx")
 
 
 def main() -> int:
@@ -17,7 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m perf", description="Measure Basalt.")
     commands = parser.add_subparsers(dest="command", required=True)
     figures = commands.add_parser(
-        "figures", help="the core's figures: start-up, calls, a fused chain, memory, compiling"
+        "figures", help="the core's figures: start-up, calls, a fused chain, memory, compiling, ONNX models"
     )
     figures.add_argument(
         "names", nargs="*", choices=[[], *_FIGURES], help=f"which of {', '.join(_FIGURES)}; all if none"
