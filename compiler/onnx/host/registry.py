@@ -26,6 +26,7 @@ PREVIEW_TRAINING = "ai.onnx.preview.training"
 
 HostFunction = Callable[..., Any]
 _Function = TypeVar("_Function", bound=HostFunction)
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class HostNode:
 
     ``version`` is the since-version that applies; ``attributes`` hold int, float, str, tuples of them, and arrays for
     tensors (the operators know the schemas' defaults, so absent attributes may be left out); ``num_outputs`` is how
-    many outputs the node names; ``rng`` draws the random numbers of a node without a ``seed``.
+    many outputs the node names; ``output_dtypes`` their element types by NumPy's or ml_dtypes' names (or "string"),
+    where known: only DictVectorizer asks; ``rng`` draws the random numbers of a node without a ``seed``.
     """
 
     op_type: str
@@ -43,7 +45,9 @@ class HostNode:
     label: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     num_outputs: int = 1
+    output_dtypes: tuple[str | None, ...] = ()
     rng: np.random.Generator | None = None
+    _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def attr(self, name: str, default: Any = None) -> Any:
         """The attribute, or ``default`` where the node has none (or None)."""
@@ -56,6 +60,13 @@ class HostNode:
         if value is None:
             raise self.error(f"attribute {name!r} is missing")
         return value
+
+    def once(self, key: str, make: Callable[[], _Made]) -> _Made:
+        """What ``make`` gives, which depends on the attributes alone; made at the first call and kept."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        made: _Made = self._kept[key]
+        return made
 
     def describe(self) -> str:
         """The node as messages name it: operator, version, domain and label."""

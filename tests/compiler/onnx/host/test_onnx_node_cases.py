@@ -62,7 +62,7 @@ def host_node(model: Any) -> HostNode:
         a.name: decoded(a) for a in node.attribute
     }
     rng = np.random.default_rng(0)
-    return HostNode(node.op_type, schema.since_version, node.domain, node.name, attributes, len(node.output), rng)
+    return HostNode(node.op_type, schema.since_version, node.domain, node.name, attributes, len(node.output), rng=rng)
 
 
 def by_position(names: Any, given: Any, values: list[Any]) -> list[Any]:
