@@ -18,11 +18,12 @@ from basalt.compiler.onnx.host.registry import ML, HostNode, host_op
 def _scores(n: HostNode, x: np.ndarray, targets: int) -> np.ndarray:
     """``x @ coefficients.T + intercepts``, [N, targets]."""
     flat, added = n.attr("coefficients", ()), n.attr("intercepts", ())
-    if targets < 1 or len(flat) != targets * x.shape[1]:
+    if targets < 1 or len(flat) < targets * x.shape[1]:
         raise n.error(f"attribute 'coefficients' has {len(flat)} elements, expected {targets} a feature of {x.shape}")
     if len(added) not in (0, targets):
         raise n.error(f"attribute 'intercepts' has {len(added)} elements, expected {targets}")
-    weights = np.asarray(flat, dtype=x.dtype).reshape(targets, x.shape[1])
+    # Coefficients beyond the features are passed over, as ONNX Runtime does.
+    weights = np.asarray(flat[: targets * x.shape[1]], dtype=x.dtype).reshape(targets, x.shape[1])
     with np.errstate(all="ignore"):
         scores = x @ weights.T
         return scores + np.asarray(added, dtype=x.dtype) if added else scores
@@ -38,7 +39,7 @@ def linear_classifier(n: HostNode, x: np.ndarray) -> tuple[np.ndarray, np.ndarra
     x = features(n, x)
     labels = class_labels(n, "classlabels_ints")
     size = len(n.required("coefficients"))
-    targets = size // x.shape[1] if x.shape[1] else 0
+    targets = len(n.attr("intercepts", ())) or size // max(x.shape[1], 1)
     scores, name = _scores(n, x, targets), transform_of(n)
     if targets > 1:
         if labels and len(labels) != targets:

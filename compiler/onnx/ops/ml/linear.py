@@ -14,11 +14,12 @@ def _scores(n: NodeContext, x: Tensor, targets: int) -> Tensor:
     """``x @ coefficients.T + intercepts``, [rows, targets], in the data type of ``x``."""
     flat, added = n.attr("coefficients"), n.attr("intercepts", ()) or ()
     (columns,) = n.static(x.shape[1])
-    if targets < 1 or len(flat) != targets * columns:
+    if targets < 1 or len(flat) < targets * columns:
         raise n.error(f"attribute coefficients has {len(flat)} elements, expected {targets} for each feature")
     if len(added) not in (0, targets):
         raise n.error(f"attribute intercepts has {len(added)} elements, expected {targets}")
-    weights = np.asarray(flat, np.float32).reshape(targets, columns).astype(x.dtype)
+    # Coefficients beyond the features are passed over, as ONNX Runtime does.
+    weights = np.asarray(flat[: targets * columns], np.float32).reshape(targets, columns).astype(x.dtype)
     scores = n.emit("matmul", x, n.constant(np.ascontiguousarray(weights.T)))
     return n.emit("add", scores, n.constant(np.asarray(added, np.float32).astype(x.dtype))) if added else scores
 
@@ -29,7 +30,7 @@ def linear_classifier(n: NodeContext) -> tuple[Tensor, Tensor]:
     x = features(n)
     labels = integer_labels(n, "classlabels_ints")
     (columns,) = n.static(x.shape[1])
-    targets = len(n.attr("coefficients")) // columns if columns else 0
+    targets = len(n.attr("intercepts", None) or ()) or len(n.attr("coefficients")) // max(columns, 1)
     name = transform_of(n)
     scores = _scores(n, x, targets)
     if targets > 1:
