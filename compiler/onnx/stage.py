@@ -76,7 +76,7 @@ class Stage:
                 self._export(region, tensor)
 
     def _export_live(self, trace: Trace, step: Bake | HostCall, options: StageOptions) -> None:
-        live = live_names(trace.frames)
+        live = live_names(trace.frames, options.outputs)
         lasting = live_items(trace.frames, live)
         tensors = list(dict.fromkeys(t for item in (*step.items, *lasting) for t in tensors_in(item)))
         needed = {id(t) for item in step.items for t in tensors_in(item)}

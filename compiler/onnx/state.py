@@ -109,9 +109,13 @@ def node_reads(node: OnnxNode) -> set[str]:
     return reads
 
 
-def live_names(frames: Sequence[Frame]) -> dict[int, set[str]]:
-    """The names of each frame that its remaining nodes, those of frames inside it, or their ends still read."""
+def live_names(frames: Sequence[Frame], outputs: Sequence[str]) -> dict[int, set[str]]:
+    """The names of each frame that its remaining nodes, those of frames inside it, or their ends still read.
+
+    ``outputs`` are the names that the bottom frame gives in the end.
+    """
     live: dict[int, set[str]] = {id(frame): set() for frame in frames}
+    live[id(frames[0])].update(name for name in outputs if name in frames[0].env)
     for frame in frames:
         reads = set(frame.finish.needs) if frame.finish is not None else set()
         for node in frame.nodes[frame.index :]:

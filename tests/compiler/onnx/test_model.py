@@ -220,3 +220,11 @@ def test_a_destroyed_model_is_refused() -> None:
     assert loaded.destroyed
     with pytest.raises(basalt.InvalidStateError, match="run: <OnnxExecutable 'g' destroyed"):
         loaded.run({"x": X})
+
+
+def test_outputs_from_before_a_step_of_the_host() -> None:
+    nodes = [node("Add", "x x", "early"), node("NonZero", "x", "places"), node("Add", "places places", "late")]
+    outputs = [value("early"), value("late", "int64"), value("places", "int64")]
+    results = ready(model(nodes, [value("x", shape=("n", 3))], outputs)).run({"x": X})
+    assert results["early"].tolist() == (2 * X).tolist()
+    assert results["late"].tolist() == (2 * np.array(np.nonzero(X))).tolist()
