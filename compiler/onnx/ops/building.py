@@ -66,5 +66,3 @@ def merge_heads(n: NodeContext, x: Tensor) -> Tensor:
     """``[batch, heads, sequence, size]`` as ``[batch, sequence, heads * size]``."""
     batch, heads, length, size = x.shape
     return n.reshape(n.transpose(x, (0, 2, 1, 3)), (batch, length, heads * size))
-
-

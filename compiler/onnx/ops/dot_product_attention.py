@@ -1,7 +1,7 @@
 """Scaled dot-product attention (Vaswani et al. 2017) out of core operators, with heads shared by groups of queries.
 
-Queries are ``[batch, heads, queries, size]``, keys and values ``[batch, kv_heads, keys, size]``; ``heads`` is a multiple
-of ``kv_heads``, and each key head serves that many query heads that follow each other (Ainslie et al. 2023).
+Queries are ``[batch, heads, queries, size]``, keys and values ``[batch, kv_heads, keys, size]``: each key head serves
+``heads / kv_heads`` query heads that follow each other (Ainslie et al. 2023).
 """
 
 from __future__ import annotations
@@ -117,12 +117,22 @@ def masked_softmax(n: NodeContext, scores: Tensor, bias: Tensor | None, precisio
         precision: the data type of the softmax; the scores' by default.
     """
     total = scores if bias is None else n.emit("add", scores, bias)
-    weights = n.emit("softmax", convert(n, total, precision or scores.dtype), axis=total.rank - 1)
+    weights = _softmax(n, convert(n, total, precision or scores.dtype))
     if bias is None:
         return weights
     top = n.emit("reduce_max", bias, axes=(bias.rank - 1,), keep_dimensions=True)
     hidden = n.emit("equal", top, n.scalar(-np.inf, bias), dtype="bool")
     return n.emit("where", hidden, n.scalar(0, weights), weights)
+
+
+def _softmax(n: NodeContext, x: Tensor) -> Tensor:
+    """The softmax over the last axis; for short floats each step is rounded, as the standard's function body does."""
+    axis = x.rank - 1
+    if x.dtype not in ("float16", "bfloat16"):
+        return n.emit("softmax", x, axis=axis)
+    top = n.emit("reduce_max", x, axes=(axis,), keep_dimensions=True)
+    powers = n.emit("exp", n.emit("sub", x, top))
+    return n.emit("div", powers, n.emit("reduce_sum", powers, axes=(axis,), keep_dimensions=True))
 
 
 def append_past(n: NodeContext, past: Tensor | None, present: Tensor) -> Tensor:
