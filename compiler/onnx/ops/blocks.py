@@ -1,0 +1,144 @@
+"""Blocks of images: DepthToSpace, SpaceToDepth, CenterCropPad, Col2Im."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from basalt.ops import Dim
+from basalt.ops.shapes import text
+
+from ..node import NodeContext
+from ..registry import onnx_op
+from ..tensor import Tensor
+from .ranges import quotient
+
+
+def _blocks(n: NodeContext) -> tuple[Tensor, int, bool]:
+    """The image, the blocks' size, and whether depth comes before the places in the block (mode CRD)."""
+    x, size, mode = n.tensor(0), n.attr("blocksize"), n.attr("mode", "DCR")
+    if x.rank != 4 or size < 1:
+        raise n.error(f"input is {x} and blocksize {size}, expected rank 4 and at least 1")
+    if mode not in ("DCR", "CRD"):
+        raise n.error(f"mode is {mode!r}, expected DCR or CRD")
+    return x, size, mode == "CRD"
+
+
+def _divided(n: NodeContext, size: Dim, by: int, what: str) -> Dim:
+    if isinstance(size, int) and size % by:
+        raise n.error(f"the {what} is {size}, expected a multiple of {by}")
+    return quotient([size], [by])
+
+
+@onnx_op("DepthToSpace", 1, 11, 13, 28)
+def depth_to_space(n: NodeContext) -> Tensor:
+    x, b, depth_first = _blocks(n)
+    batch, channels, height, width = x.shape
+    depth = _divided(n, channels, b * b, "number of channels")
+    if depth_first:
+        cut = n.transpose(n.reshape(x, (batch, depth, b, b, height, width)), (0, 1, 4, 2, 5, 3))
+    else:
+        cut = n.transpose(n.reshape(x, (batch, b, b, depth, height, width)), (0, 3, 4, 1, 5, 2))
+    return n.reshape(cut, (batch, depth, height * b, width * b))
+
+
+@onnx_op("SpaceToDepth", 1, 13, 28)
+def space_to_depth(n: NodeContext) -> Tensor:
+    x, b, depth_first = _blocks(n)
+    batch, depth, height, width = x.shape
+    rows, columns = _divided(n, height, b, "height"), _divided(n, width, b, "width")
+    cut = n.reshape(x, (batch, depth, rows, b, columns, b))
+    cut = n.transpose(cut, (0, 1, 3, 5, 2, 4) if depth_first else (0, 3, 5, 1, 2, 4))
+    return n.reshape(cut, (batch, depth * (b * b), rows, columns))
+
+
+@onnx_op("CenterCropPad", 18)
+def center_crop_pad(n: NodeContext) -> Tensor:
+    x, wanted, axes = n.tensor(0), n.dims(1), n.attr("axes", None)
+    places = [n.axis(a, x.rank, "axes") for a in (range(x.rank) if axes is None else axes)]
+    if len(places) != len(wanted) or len(set(places)) != len(places):
+        raise n.error(f"axes {places} and shape {text(wanted)} differ in length, or an axis is repeated")
+    starts, sizes = [0] * x.rank, list(x.shape)
+    before, after = [0] * x.rank, [0] * x.rank
+    for axis, size in zip(places, wanted):
+        if size == x.shape[axis]:
+            continue
+        size, given = n.static(size, x.shape[axis])
+        starts[axis], sizes[axis] = max(given - size, 0) // 2, min(given, size)
+        before[axis] = max(size - given, 0) // 2
+        after[axis] = max(size - given, 0) - before[axis]
+    if tuple(sizes) != tuple(x.shape):
+        x = n.emit("slice", x, starts=tuple(starts), sizes=tuple(sizes), strides=(1,) * x.rank)
+    return n.emit("pad", x, beginning_padding=before, ending_padding=after) if any(before + after) else x
+
+
+def _windows(n: NodeContext, image: Sequence[int], block: Sequence[int]) -> list[np.ndarray]:
+    """For each axis the image's place, from -pad on, of each element (rows) of each window (columns)."""
+    rank = len(image)
+    strides, dilations = (n.attr(name, None) or (1,) * rank for name in ("strides", "dilations"))
+    pads = n.attr("pads", None) or (0,) * (2 * rank)
+    if not len(block) == len(strides) == len(dilations) == rank == len(pads) // 2:
+        raise n.error(f"block_shape, strides, dilations and pads do not fit an image of {rank} axes")
+    places = []
+    for i, (size, length, stride, dilation) in enumerate(zip(image, block, strides, dilations)):
+        count = (size + pads[i] + pads[rank + i] - dilation * (length - 1) - 1) // stride + 1
+        places.append(np.arange(length)[:, None] * dilation + np.arange(max(count, 0)) * stride - pads[i])
+    return places
+
+
+def _sources(image: Sequence[int], places: Sequence[np.ndarray]) -> np.ndarray:
+    """Which elements of the columns [block, windows], flattened, are added up at each place of the image.
+
+    [image's places, most that meet at one], in increasing order; one beyond the last element where fewer meet.
+    """
+    rank = len(image)
+    block, windows = [p.shape[0] for p in places], [p.shape[1] for p in places]
+    full = (*block, *windows)
+    flat, valid = np.zeros(full, np.int64), np.ones(full, bool)
+    for i, p in enumerate(places):
+        shape = [1] * (2 * rank)
+        shape[i], shape[rank + i] = p.shape
+        flat = flat * image[i] + p.reshape(shape)
+        valid &= ((p >= 0) & (p < image[i])).reshape(shape)
+    elements = np.flatnonzero(valid)
+    targets = flat.reshape(-1)[elements]
+    order = np.argsort(targets, kind="stable")
+    elements, targets = elements[order], targets[order]
+    total = int(np.prod(image))
+    counts = np.bincount(targets, minlength=total)
+    within = np.arange(len(targets)) - (np.cumsum(counts) - counts)[targets]
+    table = np.full((total, max(int(counts.max(initial=0)), 1)), flat.size, np.int64)
+    table[targets, within] = elements
+    return table
+
+
+@onnx_op("Col2Im", 18)
+def col2im(n: NodeContext) -> Tensor:
+    x, image, block = n.tensor(0), n.ints(1), n.ints(2)
+    places = _windows(n, image, block)
+    elements, windows = int(np.prod(block)), int(np.prod([p.shape[1] for p in places]))
+    if x.rank != 3:
+        raise n.error(f"input is {x}, expected rank 3")
+    if isinstance(x.shape[2], int) and x.shape[2] != windows:
+        raise n.error(f"input has {x.shape[2]} blocks, expected {windows}, as image_shape and block_shape give")
+    channels = _divided(n, x.shape[1], elements, "size of axis 1")
+    table = _sources(image, places)
+    columns = n.reshape(x, (x.shape[0], channels, elements * windows))
+    # What is read where fewer windows meet is a zero at the end.
+    columns = n.emit("pad", columns, beginning_padding=(0, 0, 0), ending_padding=(0, 0, 1))
+    met = n.emit("gather", columns, n.constant(table), axis=2)
+    return n.reshape(_summed(n, met), (x.shape[0], channels, *image))
+
+
+def _summed(n: NodeContext, x: Tensor) -> Tensor:
+    """The sum over the last axis, in the tensor's own type; true where one is true."""
+    if x.shape[-1] == 1:
+        return n.reshape(x, x.shape[:-1])
+    axes = (x.rank - 1,)
+    if x.dtype == "bool":
+        return n.emit("reduce_max", x, axes=axes, dtype="bool")
+    if x.dtype in ("int8", "int16", "uint8", "uint16"):
+        total = n.emit("reduce_sum", n.emit("cast", x, data_type="int32"), axes=axes)
+        return n.emit("cast", total, data_type=x.dtype)
+    return n.emit("reduce_sum", x, axes=axes)
