@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .container import file_size, load, peek_kind, save, save_payload
 from .graph_data import AttrValue, Dim, GraphData, NodeData, TensorSpec
 from .header import MAGIC, VERSION
@@ -18,6 +20,7 @@ __all__ = [
     "GraphData",
     "Kind",
     "NodeData",
+    "OnnxModel",
     "PayloadReader",
     "PayloadWriter",
     "TensorSpec",
@@ -30,3 +33,15 @@ __all__ = [
     "save_payload",
     "write_payload",
 ]
+
+if TYPE_CHECKING:
+    from .onnx import OnnxModel
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import the ONNX codec at its first use: most programs that load a ``.bsl`` file never need it."""
+        if name != "OnnxModel":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from .onnx import OnnxModel
+
+        return OnnxModel

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from basalt.errors import ModelFormatError
 
 __all__ = ["Path", "fault", "path_text", "root_path"]
@@ -26,11 +24,11 @@ def root_path(source: str) -> Path:
 def path_text(path: Path) -> str:
     """``path`` as text, such as ``graph.node[3].attribute["axis"].t``; empty for a whole model."""
     pieces: list[str] = []
-    while path[0] is not None:
-        parent, name, key = path
+    parent, name, key = path
+    while parent is not None:
         index = "" if key is None else f"[{key}]" if isinstance(key, int) else f"[{_quoted(key)}]"
         pieces.append(name + index)
-        path = parent
+        parent, name, key = parent
     return ".".join(reversed(pieces))
 
 
@@ -45,4 +43,7 @@ def fault(path: Path, offset: int, what: str) -> ModelFormatError:
 
 def _quoted(text: str) -> str:
     """``text`` in quotes, cut short so that a hostile name cannot fill a message."""
+    # A tenth of the codec's import time, for errors only.
+    import json
+
     return json.dumps(text if len(text) <= _QUOTE_LIMIT else text[:_QUOTE_LIMIT] + "...", ensure_ascii=False)

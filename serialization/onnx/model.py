@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,15 @@ class OnnxModel:
     configuration: tuple[bytes, ...] = ()
     notes: WireNotes | None = field(default=None, compare=False, repr=False)
     _engine: Engine | None = field(default=None, init=False, compare=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the engine, which belongs to this object and process."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "_engine"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._engine = None
 
     @classmethod
     def load(cls, source: Source, *, folder: str | os.PathLike[str] | None = None) -> OnnxModel:
@@ -86,7 +96,8 @@ class OnnxModel:
     @property
     def inputs(self) -> tuple[OnnxValueInfo, ...]:
         """The graph inputs that a caller must feed: those that are no initialisers."""
-        known = {tensor.name for tensor in (*self.graph.initializers, *self.graph.sparse_initializers)}
+        known = {tensor.name for tensor in self.graph.initializers}
+        known.update(tensor.name for tensor in self.graph.sparse_initializers)
         return tuple(value for value in self.graph.inputs if value.name not in known)
 
     @property
@@ -115,7 +126,8 @@ class OnnxModel:
         return " ".join(part for part in (self.producer_name, self.producer_version) if part)
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Execute the model and return its outputs by name; the engine is made at the first call and kept.
+        """Execute the model and return its outputs by name; the engine is made at the first call and kept, so later
+        changes of the records have no effect.
 
         Raises what the registered engine raises, see :func:`.engine.register_engine`.
         """

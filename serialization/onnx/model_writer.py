@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .element_types import ELEMENT_TYPES
 from .encoder import Encoder
 from .external_writer import ExternalLayout
 from .graph import OnnxGraph
@@ -55,8 +56,12 @@ def lay_out(model: OnnxModel, location: str, threshold: int) -> ExternalLayout:
     """Place the initialisers of at least ``threshold`` bytes, those of nested graphs too, in an external file."""
     layout = ExternalLayout(location)
     for tensor in _initializers(model.graph):
+        kind = ELEMENT_TYPES.get(tensor.dtype)
+        # Asked before the bytes are, since those of typed fields have to be decoded.
+        if kind is None or kind.raw_bytes(tensor.size) < threshold:
+            continue
         chunk = raw_bytes(tensor)
-        if chunk is not None and len(chunk) >= threshold:
+        if chunk is not None:
             layout.add(tensor, chunk)
     return layout
 

@@ -43,7 +43,7 @@ def int_tuple(buffer: Buffer, pieces: list[Any] | None, path: Path) -> tuple[int
 def varint_array(buffer: Buffer, pieces: list[Any], path: Path) -> np.ndarray:
     """The values of a repeated varint field as a uint64 vector."""
     parts = [
-        np.array(piece, np.uint64) if isinstance(piece, list) else _decode_varints(buffer, *piece, path)
+        np.array(piece, np.uint64) if isinstance(piece, list) else _decode_varints(buffer, piece[0], piece[1], path)
         for piece in pieces
     ]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

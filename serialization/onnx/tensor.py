@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from basalt.errors import ModelFormatError, ValidationError
 
 from .element_types import UNDEFINED, element_type_of
-from .tensor_data import ArrayData, TensorData, exact_bits
+from .tensor_data import ArrayData, NoData, TensorData, exact_bits
 from .wire_notes import WireNotes
 
 __all__ = ["OnnxSparseTensor", "OnnxTensor"]
@@ -64,6 +66,15 @@ class OnnxTensor:
                 raise ModelFormatError(f"tensor {self.name!r} states no data type")
             self._array = self.data.array(self.dtype, self.dims)
         return self._array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with its elements: a memory map stays with its process."""
+        data = self.data if isinstance(self.data, (ArrayData, NoData)) else ArrayData(self.array(), self.name)
+        return OnnxTensor, (self.name, self.dtype, self.dims, data, self.doc_string, self.metadata_props, self.notes)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OnnxTensor:
+        """A tensor of its own that shares the elements, which nothing changes."""
+        return replace(self, metadata_props=dict(self.metadata_props), notes=copy.deepcopy(self.notes, memo))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, OnnxTensor):

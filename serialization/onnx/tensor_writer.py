@@ -19,15 +19,14 @@ _FIELD_NUMBERS = {"float_data": 4, "int32_data": 5, "int64_data": 7, "double_dat
 
 
 def raw_bytes(tensor: OnnxTensor) -> Chunk | None:
-    """The elements as raw_data or an external file holds them, a view where possible; None if they are not of a kind
-    that can be there, or stand in a typed field of the file that the tensor came from."""
-    data = tensor.data
+    """The elements as raw_data or an external file holds them, a view where possible; None if they cannot be there."""
+    data: object = tensor.data
     if isinstance(data, ExternalData):
         data = data.raw
     if isinstance(data, RawData):
         return memoryview(data.buffer)[data.start : data.stop]
     kind = ELEMENT_TYPES.get(tensor.dtype)
-    if kind is None or kind.bits == 0 or not isinstance(data, ArrayData):
+    if kind is None or kind.bits == 0 or not isinstance(data, (ArrayData, FieldData)):
         return None
     return _little_endian(tensor.array(), kind)
 

@@ -38,7 +38,7 @@ Fields: TypeAlias = list[Any]
 """Values of a message by slot, None where absent; the last two are the names of explicit defaults, unknown fields."""
 
 # Operations, those on length-delimited fields first.
-TEXTS, SPANS, TEXT, SPAN, PACKED, INT, FLOAT, INTS, FIXED32S, FIXED64S = range(10)
+TEXTS, TEXT, SPANS, PACKED, SPAN, INT, FLOAT, INTS, FIXED32S, FIXED64S = range(10)
 
 _WIRE_TYPES = ("varint", "64 bits", "length-delimited", "start of a group", "end of a group", "32 bits", "6", "7")
 _MAX_NUMBER = (1 << 29) - 1
@@ -152,7 +152,7 @@ def read_fields(reading: Reading, pos: int, end: int, table: Table, path: Path, 
                 pos = _keep_unknown(buffer, start, pos, end, tag, table, path, fields)
                 continue
             operation, slot = entry
-            if operation <= PACKED:
+            if operation <= SPAN:
                 size = buffer[pos]
                 pos += 1
                 if size > 127:
@@ -160,24 +160,23 @@ def read_fields(reading: Reading, pos: int, end: int, table: Table, path: Path, 
                 stop = pos + size
                 if stop > end:
                     raise _too_long(table, slot, path, start, size, end - pos)
-                if operation == SPANS or operation == PACKED:  # noqa: SIM109 - faster than a tuple
-                    value: Any = (pos, stop)
-                elif operation == SPAN:
-                    fields[slot] = (pos, stop)
-                    pos = stop
-                    continue
-                else:
+                if operation <= TEXT:
                     raw = buffer[pos:stop]
-                    value = texts.get(raw)
+                    value: Any = texts.get(raw)
                     if value is None:
                         value = texts[raw] = _decode(raw, table, slot, path, pos)
+                    pos = stop
                     if operation == TEXT:
                         fields[slot] = value
-                        pos = stop
                         if size == 0:
                             _note_explicit(fields, table.names[slot])
                         continue
-                pos = stop
+                else:
+                    value = (pos, stop)
+                    pos = stop
+                    if operation == SPAN:
+                        fields[slot] = value
+                        continue
             elif operation == INT:
                 number = buffer[pos]
                 pos += 1

@@ -225,3 +225,11 @@ def test_messages_of_more_than_2_gib_are_read(tmp_path: Path) -> None:
 
 def varint_of(value: int) -> bytes:
     return num(0, value)[1:]
+
+
+def test_typed_fields_become_external_data(tmp_path: Path) -> None:
+    tensor = (num(1, 300), num(2, 7), data(8, "w"), data(7, *[num(0, value)[1:] for value in range(300)]))
+    loaded = OnnxModel.load(model(data(5, *tensor)))
+    loaded.save(tmp_path / "m.onnx", external_data="w.bin")
+    assert (tmp_path / "w.bin").read_bytes() == np.arange(300).tobytes()
+    assert OnnxModel.load(tmp_path / "m.onnx") == loaded

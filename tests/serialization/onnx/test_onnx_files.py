@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import os
 import pickle
+import threading
 import zipfile
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -135,3 +138,26 @@ def test_a_tensor_file_is_no_model() -> None:
     tensor = num(1, 3) + num(2, 1) + data(8, "x") + data(9, bytes(12))
     with pytest.raises(ModelFormatError, match="producer_name: at byte 2: the field is of wire type 0"):
         OnnxModel.load(tensor)
+
+
+def test_copies(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    MODEL.save(path)
+    loaded = OnnxModel.load(path)
+    loaded._engine = cast(Any, threading.Lock())
+    copied = copy.deepcopy(loaded)
+    assert copied == loaded
+    assert copied.initializers["w"].array() is not None
+    assert copied.initializers["w"].data is loaded.initializers["w"].data
+    copied.graph.initializers[0].name = "other"
+    assert list(loaded.initializers) == ["w"]
+    pickled = pickle.loads(pickle.dumps(loaded))
+    path.unlink()
+    assert pickled == loaded
+    assert pickled.to_bytes() == loaded.to_bytes()
+
+
+def test_the_class_is_found_in_the_package() -> None:
+    assert basalt.serialization.OnnxModel is OnnxModel
+    with pytest.raises(AttributeError, match="no attribute 'OnnxModels'"):
+        _ = basalt.serialization.OnnxModels
