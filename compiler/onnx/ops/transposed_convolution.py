@@ -106,7 +106,7 @@ def _spread_all(n: NodeContext, x: Tensor, weight: Tensor, bias: Tensor | None, 
 
 def _overlapped(n: NodeContext, parts: Tensor, spread: _Spread) -> Tensor:
     """[n, o, taps, size, ...]: the slices that each tap gives, added up where the window puts them."""
-    batch, channels, length, size, *rest = parts.shape
+    batch, channels, _, size, *rest = parts.shape
     window, reach = spread.window, spread.reach(size)
     total: Tensor | None = None
     for tap in range(window.length):
