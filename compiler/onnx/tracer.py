@@ -138,6 +138,9 @@ class Tracer:
                     raise _labelled(n, error) from None
             except BasaltError as error:
                 raise _labelled(n, error) from None
+            except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+                # What a translator did not foresee must name its node all the same.
+                raise n.error(f"{type(error).__name__}: {error}") from error
             else:
                 return results if isinstance(results, tuple) else (results,)
         return self._on_host(n)
