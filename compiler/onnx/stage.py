@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from basalt.ops import Dim, SymDim, symbol
 from ..executable import Executable
 from .errors import UnresolvedError
 from .region import Region
-from .state import Frame, Rebase, copy_frames, expressible, live_items, live_names, tensors_in
+from .state import Frame, Rebase, copy_frames, expressible, live_items, live_names, slots_in, tensors_in
 from .steps import Bake, HostCall, Return, assemble
 from .tensor import Absent, HostItem, Item, Tensor, carrier, carrier_array, known_tensor, logical_array, onnx_dtype_name
 from .tracer import Trace, Tracer, bind
@@ -90,7 +90,8 @@ class Stage:
                 if id(tensor) in needed or not told:
                     self._export(trace.region, tensor)
         slotted = [t for t in tensors if t.slot]
-        self.point = Point(trace.frames, live, slotted, step, options)
+        opaque = {slot for item in lasting for slot in slots_in(item)}
+        self.point = Point(trace.frames, live, slotted, step, options, opaque)
 
     def _export(self, region: Region, tensor: Tensor) -> None:
         if tensor.array is not None or tensor.slot:
@@ -124,6 +125,7 @@ class Point:
         slotted: the tensors among them that are run-time values.
         step: what gives the results that are bound first, None at the start of a script.
         options: what all stages share.
+        opaque: the slots of other run-time values among them.
     """
 
     def __init__(
@@ -133,8 +135,10 @@ class Point:
         slotted: Sequence[Tensor],
         step: Bake | HostCall | None,
         options: StageOptions,
+        opaque: Set[str],
     ) -> None:
         self._frames, self._live, self._slotted = frames, live, tuple(slotted)
+        self._opaque = opaque
         self._step = step
         self._options = options
         self._stages: OrderedDict[Any, Stage] = OrderedDict()
@@ -146,7 +150,7 @@ class Point:
     @property
     def slots(self) -> set[str]:
         """The slots of the environment that are still read."""
-        return {t.slot for t in self._slotted}
+        return {t.slot for t in self._slotted} | self._opaque
 
     def enter(self, env: dict[str, Any], results: Sequence[Any]) -> Stage:
         """The stage for run-time values; adds ``results`` to the environment."""

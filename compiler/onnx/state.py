@@ -12,7 +12,7 @@ from basalt.ops import Dim, SymDim, symbol
 from basalt.ops.dims import symbols_of
 from basalt.serialization.onnx import OnnxGraph, OnnxNode
 
-from .tensor import Item, ListItem, Tensor, of_elements
+from .tensor import HostItem, Item, ListItem, Tensor, of_elements
 
 __all__ = ["Finish", "Frame", "Rebase", "Scope", "copy_frames", "expressible", "free_names", "live_items", "live_names"]
 
@@ -150,6 +150,13 @@ def tensors_in(item: Item) -> list[Tensor]:
     if isinstance(item, ListItem):
         return [t for entry in item.items for t in tensors_in(entry)]
     return []
+
+
+def slots_in(item: Item) -> set[str]:
+    """The slots of the run-time values in a value that are no tensors."""
+    if isinstance(item, HostItem):
+        return {item.slot} if item.slot else set()
+    return {slot for entry in item.items for slot in slots_in(entry)} if isinstance(item, ListItem) else set()
 
 
 class Rebase:
