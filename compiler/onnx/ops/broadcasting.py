@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from basalt.ops.shapes import same_shape, text
+from basalt.ops.shapes import broadcastable_to, same_shape, text
 
 from ..node import NodeContext
 from ..tensor import Tensor
@@ -29,7 +29,7 @@ def operands(n: NodeContext) -> tuple[Tensor, Tensor]:
         return a, n.reshape(b, ())
     axis = n.attr("axis", None)
     start = a.rank - b.rank if axis is None else n.axis(axis, a.rank)
-    if start < 0 or start + b.rank > a.rank or not same_shape(b.shape, a.shape[start : start + b.rank]):
+    if start < 0 or start + b.rank > a.rank or not broadcastable_to(b.shape, a.shape[start : start + b.rank]):
         where = "its last axes" if axis is None else f"its axes from {axis} on"
         raise n.error(
             f"an operand of shape {text(b.shape)} is broadcast to {text(a.shape)}, expected a shape equal to {where}"

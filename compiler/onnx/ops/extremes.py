@@ -12,13 +12,9 @@ from ..tensor import Tensor, of_elements
 from .building import iota
 from .flattening import along_axis
 
-NEGATIVE_AXES_SINCE = 11
-
 
 def _arg(n: NodeContext, op: str) -> Tensor:
     x, axis = n.tensor(0), n.attr("axis")
-    if n.version < NEGATIVE_AXES_SINCE and axis < 0:
-        raise n.error(f"axis is {axis}, expected none below 0 before version {NEGATIVE_AXES_SINCE}")
     if x.rank == 0 and axis in (-1, 0):
         return n.constant(0, "int64")
     axis = n.axis(axis, x.rank)

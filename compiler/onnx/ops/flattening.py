@@ -11,7 +11,6 @@ from ..tensor import Tensor
 
 __all__ = ["along_axis"]
 
-NEGATIVE_AXES_SINCE = 11
 ONE_AXIS_SINCE = 13
 
 
@@ -19,11 +18,9 @@ def along_axis(n: NodeContext, function: Callable[[Tensor, int], Tensor]) -> Ten
     """A function of a tensor and an axis, for the operator's input and ``axis`` as its version means them.
 
     Before version 13 the input is reshaped to two dimensions, cut before ``axis``, and the function goes along the
-    second of them.
+    second of them. Negative axes, which the standard names from version 11 on, count from the end in all versions.
     """
     x, axis = n.tensor(0), n.attr("axis")
-    if n.version < NEGATIVE_AXES_SINCE and axis < 0:
-        raise n.error(f"axis is {axis}, expected none below 0 before version {NEGATIVE_AXES_SINCE}")
     if x.rank == 0 and axis in (-1, 0):
         return n.reshape(function(n.reshape(x, (1,)), 0), ())
     if n.version >= ONE_AXIS_SINCE:

@@ -17,7 +17,6 @@ from .precision import is_float
 Axes = tuple[int, ...]
 Reduce = Callable[[NodeContext, Tensor, Axes, bool], Tensor]
 
-NEGATIVE_AXES_SINCE = 11
 BODIES_SINCE = 18
 """The version from which the standard defines compound reductions by function bodies."""
 
@@ -26,13 +25,12 @@ def _axes(n: NodeContext, rank: int) -> Axes:
     """The axes to reduce, from the attribute or the input.
 
     No axes, left out or empty, stand for all of them, or for none with ``noop_with_empty_axes``.
+    Negative ones, which the standard names from version 11 on, count from the end in all: models of old have them.
     """
     by_input = n.schema is not None and len(n.schema.inputs) > 1
     given = (n.ints(1) if n.given(1) else ()) if by_input else n.attr("axes") or ()
     if not given:
         return () if n.attr("noop_with_empty_axes", 0) else tuple(range(rank))
-    if n.version < NEGATIVE_AXES_SINCE and min(given) < 0:
-        raise n.error(f"axes are {list(given)}, expected none below 0 before version {NEGATIVE_AXES_SINCE}")
     return tuple(n.axis(axis, rank, "axes") for axis in given)
 
 
