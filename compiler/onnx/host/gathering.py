@@ -27,7 +27,7 @@ def gather_elements(n: HostNode, x: np.ndarray, indices: np.ndarray) -> np.ndarr
     )
     if not small:
         raise n.error(f"input 'indices' has shape {indices.shape}, expected at most {x.shape} but for axis {axis}")
-    places = list(np.indices(indices.shape, sparse=True))
+    places: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
     places[axis] = checked_indices(n, "indices", indices, x.shape[axis])
     return x[tuple(places)]
 

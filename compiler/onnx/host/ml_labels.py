@@ -12,7 +12,7 @@ from basalt.compiler.onnx.host.conversion import convert
 from basalt.compiler.onnx.host.element_types import STRING, is_float, is_string, string_array, type_name
 from basalt.compiler.onnx.host.registry import ML, HostNode, host_op
 
-_KINDS = {"int64s": np.dtype(np.int64), "floats": np.dtype(np.float32), "strings": STRING}
+_KINDS: dict[str, np.dtype] = {"int64s": np.dtype(np.int64), "floats": np.dtype(np.float32), "strings": STRING}
 
 
 def _translate(

@@ -47,7 +47,7 @@ def dict_vectorizer(n: HostNode, x: dict[Any, Any]) -> np.ndarray:
     return string_array(values, (1, len(values))) if is_string(dtype) else np.array([values], dtype=dtype)
 
 
-_TARGETS = {"TO_FLOAT": np.dtype(np.float32), "TO_INT64": np.dtype(np.int64), "TO_STRING": STRING}
+_TARGETS: dict[str, np.dtype] = {"TO_FLOAT": np.dtype(np.float32), "TO_INT64": np.dtype(np.int64), "TO_STRING": STRING}
 
 
 def _cast(n: HostNode, values: list[Any], dtype: np.dtype) -> np.ndarray:

@@ -71,7 +71,7 @@ def _pairwise(n: HostNode, x: np.ndarray, per_class: tuple[int, ...]) -> np.ndar
     rho = _rho(n, x, classes * (classes - 1) // 2)
     ends = np.cumsum(per_class)
     spans = [slice(int(e - s), int(e)) for s, e in zip(per_class, ends, strict=True)]
-    values = []
+    values: list[np.ndarray] = []
     for i in range(classes):
         for j in range(i + 1, classes):
             first, second = spans[i], spans[j]

@@ -91,7 +91,7 @@ def _trees(n: HostNode) -> tuple[Trees, dict[tuple[int, int], int]]:
 
 
 def read_ensemble(n: HostNode, prefix: str, targets: int, dtype: np.dtype) -> Ensemble:
-    """The ensemble with the weights that ``<prefix>_treeids``, ``_nodeids``, ``_ids`` and ``_weights`` give its leaves."""
+    """The ensemble whose leaves have the weights that the attributes ``<prefix>_*`` list by tree, node and target."""
     trees, places = _trees(n)
     weights = numbers(n, f"{prefix}_weights", dtype)
     if weights is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from basalt.compiler.onnx.host.element_types import dtype_of_code, type_name
 from basalt.compiler.onnx.host.registry import HostNode, host_op
 
 
-def _count(n: HostNode, start: float, limit: float, delta: float) -> int:
+def _count(n: HostNode, start: Any, limit: Any, delta: Any) -> int:
     """max(ceil((limit - start) / delta), 0), exact for integers, in float64 for floats."""
     if delta == 0:
         raise n.error("input 'delta' is 0, expected another value")

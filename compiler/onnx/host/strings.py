@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from basalt.compiler.onnx.host.checks import check_size, tensor
 from basalt.compiler.onnx.host.element_types import is_string, string_array, type_name
 from basalt.compiler.onnx.host.registry import HostNode, host_op
 
-_CASES = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
+_CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
 
 
 def _strings(n: HostNode, name: str, value: np.ndarray) -> np.ndarray:
