@@ -1,0 +1,253 @@
+"""Resize and Upsample: tensors resampled along any of their axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from basalt.ops import Dim
+from basalt.ops.dims import product
+
+from ..node import NodeContext
+from ..registry import onnx_op
+from ..tensor import Tensor
+from .ranges import never_above
+from .resize_targets import Target, by_scales, by_sizes
+from .resize_weights import NEAREST_MODES, Method, nearest_elements, original_coordinates, weighted_elements
+
+_FLOATS = ("float32", "float16", "bfloat16", "float64")
+_CENTRED = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
+FEW = 4
+"""Elements a result up to which each has a gather of its own."""
+COORDINATES = {
+    11: (
+        "half_pixel",
+        "pytorch_half_pixel",
+        "align_corners",
+        "asymmetric",
+        "tf_half_pixel_for_nn",
+        "tf_crop_and_resize",
+    )
+}
+COORDINATES[13] = COORDINATES[11]
+COORDINATES[18] = tuple(c for c in COORDINATES[11] if c != "tf_half_pixel_for_nn")
+COORDINATES[19] = (*COORDINATES[18], "half_pixel_symmetric")
+
+
+def _resized(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Method) -> Tensor:
+    targets = [t for t in targets if not t.idle]
+    for t in targets:
+        if t.size == 0 and t.count != 0:
+            raise n.error(f"axis {t.axis} of the input {x} is empty, expected elements to make {t.count} of")
+        if t.count == 0:
+            x = n.slice(x, t.axis, 0, 0)
+    targets = [t for t in targets if t.count != 0]
+    if not targets:
+        return x
+    if all(_repeats(t, method) for t in targets) and x.rank + len(targets) <= 8:
+        return _repeated(n, x, targets)
+    if len(targets) <= 2 and x.dtype in _FLOATS and all(_is_centred(t, method) for t in targets):
+        return _resampled(n, x, targets)
+    known = [t._replace(**dict(zip(("size", "count"), n.static(t.size, t.count)))) for t in targets]
+    if method.mode == "nearest":
+        return _nearest(n, x, known, method)
+    return _interpolated(n, x, known, method)
+
+
+def _repeats(t: Target, method: Method) -> bool:
+    """Whether the nearest elements are each element a number of times."""
+    if method.mode != "nearest" or not t.repeats:
+        return False
+    if method.coordinates in _CENTRED:
+        return method.nearest.startswith("round")
+    return method.coordinates in ("asymmetric", "tf_half_pixel_for_nn") and method.nearest == "floor"
+
+
+def _repeated(n: NodeContext, x: Tensor, targets: Sequence[Target]) -> Tensor:
+    times = {t.axis: t.repeats for t in targets}
+    shape: list[Dim] = []
+    wide: list[Dim] = []
+    for axis, size in enumerate(x.shape):
+        shape += [size, 1] if axis in times else [size]
+        wide += [size, times[axis] or 1] if axis in times else [size]
+    counts = {t.axis: t.count for t in targets}
+    spread = n.expand(n.reshape(x, shape), wide)
+    return n.reshape(spread, [counts.get(axis, size) for axis, size in enumerate(x.shape)])
+
+
+def _is_centred(t: Target, method: Method) -> bool:
+    """Whether ``resample2d`` computes the same: linear between the centres of elements, the edges repeated."""
+    if method.mode != "linear" or method.exclude_outside or method.coordinates not in _CENTRED:
+        return False
+    if not t.exact or (method.antialias and not never_above(t.size, t.count)):
+        return False
+    # A single element of this mode lies at the start; a symbolic size may be 1.
+    return method.coordinates != "pytorch_half_pixel" or bool(t.repeats) or never_above(2, t.count)
+
+
+def _resampled(n: NodeContext, x: Tensor, targets: Sequence[Target]) -> Tensor:
+    counts = {t.axis: t.count for t in targets}
+    result = [counts.get(axis, size) for axis, size in enumerate(x.shape)]
+    axes = sorted(counts)
+    if len(axes) == 2 and axes[1] != axes[0] + 1:
+        for t in targets:
+            x = _resampled(n, x, [t])
+        return x
+    first, last = axes[0], axes[-1]
+    rows = [x.shape[first]] if len(axes) == 2 else [1]
+    grouped = (product(x.shape[:first]), rows[0], x.shape[last], product(x.shape[last + 1 :]))
+    sizes = (counts[first] if len(axes) == 2 else 1, counts[last])
+    if grouped[3] == 1:
+        image, places = n.reshape(x, (grouped[0], 1, *grouped[1:3])), (2, 3)
+    else:
+        image, places = n.reshape(x, grouped), (1, 2)
+    return n.reshape(n.emit("resample2d", image, mode="linear", sizes=sizes, axes=places), result)
+
+
+def _coordinates(t: Target, method: Method) -> np.ndarray:
+    return original_coordinates(method.coordinates, t.size, t.count, t.factor, t.roi)  # type: ignore[arg-type]
+
+
+def _extrapolated(n: NodeContext, x: Tensor, t: Target, method: Method, coordinate: np.ndarray) -> Tensor:
+    """The extrapolation value where a coordinate lies beyond the original."""
+    if method.coordinates != "tf_crop_and_resize":
+        return x
+    outside = (coordinate < 0) | (coordinate > t.size - 1)
+    if not outside.any():
+        return x
+    mask = n.constant(outside.reshape([-1 if i == t.axis else 1 for i in range(x.rank)]))
+    return n.emit("where", mask, n.scalar(method.extrapolation, x), x)
+
+
+def _nearest(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Method) -> Tensor:
+    for t in targets:
+        coordinate = _coordinates(t, method)
+        places = nearest_elements(coordinate, method.nearest, t.size)  # type: ignore[arg-type]
+        x = n.emit("gather", x, n.constant(places), axis=t.axis)
+        x = _extrapolated(n, x, t, method, coordinate)
+    return x
+
+
+def _interpolated(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Method) -> Tensor:
+    """The weighted sums along one axis after the other: of floats up to 32 bits in float32, of others in float64."""
+    held = "float32" if x.dtype in _FLOATS[:3] else "float64"
+    result = x if x.dtype == held else n.emit("cast", x, data_type=held)
+    for t in targets:
+        coordinate = _coordinates(t, method)
+        places, weights = weighted_elements(coordinate, method, t.size, t.factor)  # type: ignore[arg-type]
+        result = _weighted(n, result, t.axis, places, weights)
+        result = _extrapolated(n, result, t, method, coordinate)
+    if x.dtype == held:
+        return result
+    if x.dtype == "bool":
+        return n.emit("not_equal", result, n.scalar(0, result), dtype="bool")
+    if x.dtype not in _FLOATS:
+        result = n.emit("round_even", result)
+    return n.emit("cast", result, data_type=x.dtype)
+
+
+def _weighted(n: NodeContext, x: Tensor, axis: int, places: np.ndarray, weights: np.ndarray) -> Tensor:
+    count, taps = places.shape
+    after = [1] * (x.rank - axis - 1)
+    if taps > FEW and x.rank < 8:
+        rows = n.emit("gather", x, n.constant(places), axis=axis)
+        factors = n.constant(weights.reshape(count, taps, *after), x.dtype)
+        return n.emit("reduce_sum", n.emit("mul", rows, factors), axes=(axis + 1,))
+    total: Tensor | None = None
+    for k in range(taps):
+        part = n.emit("gather", x, n.constant(places[:, k]), axis=axis)
+        part = n.emit("mul", part, n.constant(weights[:, k].reshape(count, *after), x.dtype))
+        total = part if total is None else n.emit("add", total, part)
+    assert total is not None
+    return total
+
+
+def _numbers(n: NodeContext, place: int) -> list[float] | None:
+    """The elements of a vector of floats, None if it is left out or empty."""
+    x = n.optional(place)
+    if x is None or x.shape == (0,):
+        return None
+    return [float(v) for v in n.array(place).reshape(-1)]
+
+
+def _regions(n: NodeContext, count: int, mode: str) -> list[tuple[float, float]]:
+    if mode != "tf_crop_and_resize":
+        return [(0.0, 1.0)] * count
+    given = _numbers(n, 1)
+    if given is None or len(given) != 2 * count:
+        raise n.error(f"roi has {len(given or ())} values, expected {2 * count}, for mode tf_crop_and_resize")
+    return list(zip(given[:count], given[count:]))
+
+
+def _method(n: NodeContext) -> Method:
+    method = Method(
+        mode=n.attr("mode"),
+        coordinates=n.attr("coordinate_transformation_mode"),
+        nearest=n.attr("nearest_mode"),
+        antialias=bool(n.attr("antialias", 0)),
+        exclude_outside=bool(n.attr("exclude_outside")),
+        cubic_a=n.attr("cubic_coeff_a"),
+        extrapolation=n.attr("extrapolation_value"),
+    )
+    for name, value, allowed in (
+        ("mode", method.mode, ("nearest", "linear", "cubic")),
+        ("coordinate_transformation_mode", method.coordinates, COORDINATES[n.version]),
+        ("nearest_mode", method.nearest, NEAREST_MODES),
+    ):
+        if value not in allowed:
+            raise n.error(f"{name} is {value!r}, expected one of {', '.join(allowed)}")
+    if method.antialias and method.mode == "nearest":
+        raise n.error("antialias is 1, expected 0 for mode nearest")
+    return method
+
+
+@onnx_op("Resize", 11, 13, 18, 19)
+def resize(n: NodeContext) -> Tensor:
+    x, method = n.tensor(0), _method(n)
+    given = n.attr("axes", None)
+    axes = [n.axis(a, x.rank, "axes") for a in (range(x.rank) if given is None else given)]
+    if len(set(axes)) != len(axes):
+        raise n.error(f"axes are {axes}, expected each once")
+    rois = _regions(n, len(axes), method.coordinates)
+    scales = _numbers(n, 2)
+    sized = n.given(3) and n.tensor(3).shape != (0,)
+    if (scales is not None) == sized and axes:
+        raise n.error("expected one of scales and sizes, not both, not none")
+    if scales is not None:
+        return _resized(n, x, by_scales(n, x, scales, axes, rois), method)
+    sizes = n.dims(3) if sized else ()
+    return _resized(n, x, by_sizes(n, x, sizes, axes, rois, n.attr("keep_aspect_ratio_policy", "stretch")), method)
+
+
+def _upsampled(n: NodeContext, scales: Sequence[float]) -> Tensor:
+    """As before version 11 of Resize: coordinates are divided by the factors."""
+    x, mode = n.tensor(0), n.attr("mode")
+    if mode not in ("nearest", "linear", "bilinear"):
+        raise n.error(f"mode is {mode!r}, expected nearest or linear")
+    targets = by_scales(n, x, scales, range(x.rank), [(0.0, 1.0)] * x.rank)
+    # Of the nearest elements ONNX Runtime takes the later one, not the earlier, where the result is smaller.
+    for nearest, chosen in (
+        ("floor", [t for t in targets if t.factor >= 1]),
+        ("ceil", [t for t in targets if t.factor < 1]),
+    ):
+        x = _resized(n, x, chosen, Method("nearest" if mode == "nearest" else "linear", "asymmetric", nearest))
+    return x
+
+
+@onnx_op("Resize", 10)
+@onnx_op("Upsample", 9, 10)
+def upsample(n: NodeContext) -> Tensor:
+    return _upsampled(n, _numbers(n, 1) or ())
+
+
+@onnx_op("Upsample", 7)
+def upsample_7(n: NodeContext) -> Tensor:
+    return _upsampled(n, n.attr("scales"))
+
+
+@onnx_op("Upsample", 1)
+def upsample_1(n: NodeContext) -> Tensor:
+    if n.tensor(0).rank != 4:
+        raise n.error(f"X is {n.tensor(0)}, expected rank 4")
+    return _upsampled(n, (1.0, 1.0, n.attr("height_scale"), n.attr("width_scale")))
