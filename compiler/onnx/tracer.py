@@ -259,7 +259,8 @@ def check_types(n: NodeContext) -> None:
         formal = n.schema.input(place)  # type: ignore[assignment]
         if not isinstance(item, Tensor) or formal is None:
             continue
-        if item.dtype not in formal.types:
+        # An optional that has a tensor is that tensor.
+        if item.dtype not in formal.types and f"optional(tensor({item.dtype}))" not in formal.types:
             raise n.error(f"input {formal.name} is {item.dtype}, expected {_listed(formal.types)}")
         first = bound.setdefault(formal.type_variable, item.dtype)
         if first != item.dtype and formal.homogeneous:
