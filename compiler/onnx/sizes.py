@@ -30,7 +30,7 @@ def evaluate_sizes(op: str, arrays: Sequence[np.ndarray | None], attrs: Attrs, d
         dtype: the data type of the first output, which must hold sizes.
     """
     function = _FUNCTIONS.get(op)
-    if function is None or dtype not in _INTEGERS or any(a is None for a in arrays):
+    if function is None or (dtype not in _INTEGERS and op not in _COMPARISONS) or any(a is None for a in arrays):
         return None
     try:
         result = function(attrs, *[np.asarray(a).astype(object) for a in arrays if a is not None])
@@ -59,6 +59,18 @@ def _may_be_negative(a: Any) -> bool:
     if isinstance(a, SymDim):
         return any(c < 0 for c in a.terms.values())
     return a < 0
+
+
+def _equal(a: Any, b: Any) -> int:
+    """Sizes are never negative, so that one is not equal to a negative number whatever it is."""
+    if a == b:
+        return 1
+    if isinstance(a, int) and isinstance(b, int):
+        return 0
+    size, other = (a, b) if isinstance(a, SymDim) else (b, a)
+    if isinstance(other, int) and other < 0 and not _may_be_negative(size):
+        return 0
+    raise _UnknownError
 
 
 def _reshape(attrs: Attrs, x: np.ndarray) -> np.ndarray:
@@ -114,6 +126,7 @@ def _where(attrs: Attrs, condition: np.ndarray, a: np.ndarray, b: np.ndarray) ->
     return np.asarray(np.where(_index(condition) != 0, a, b), dtype=object)
 
 
+_COMPARISONS = frozenset({"equal", "not_equal"})
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": _binary(lambda a, b: a + b),
     "sub": _binary(lambda a, b: a - b),
@@ -121,6 +134,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "div": _binary(_divide),
     "max": _binary(dim_max),
     "min": _binary(dim_min),
+    "equal": _binary(_equal),
+    "not_equal": _binary(lambda a, b: 1 - _equal(a, b)),
     "neg": lambda attrs, x: -x,
     "identity": lambda attrs, x: x,
     "cast": lambda attrs, x: x,
