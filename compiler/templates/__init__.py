@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import (
     arg,
     conv,
+    deform_conv,
     elementwise,
     grid_sample,
     indexing,
@@ -18,6 +19,7 @@ from . import (
     recurrent,
     reduction,
     resample,
+    roi_align,
     scan,
     scatter_reduce,
     sizes,
@@ -27,6 +29,7 @@ from . import (
 __all__ = [
     "arg",
     "conv",
+    "deform_conv",
     "elementwise",
     "grid_sample",
     "indexing",
@@ -40,6 +43,7 @@ __all__ = [
     "recurrent",
     "reduction",
     "resample",
+    "roi_align",
     "scan",
     "scatter_reduce",
     "sizes",

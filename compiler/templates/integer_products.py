@@ -17,6 +17,7 @@ from .byte_packing import GROUP, pack_panels, pack_rows, panel_sums, panels_arra
 from .byte_products import ByteProduct, ZeroPoint, byte_product_call, panel_columns
 from .byte_windows import Windows, pack_windows
 from .product import merge_rows
+from .root_alone import RootAlone
 
 
 @template("matmul_integer", epilogue=True)
@@ -152,7 +153,7 @@ def conv_integer(node: Node, lowering: Lowering) -> None:
         _convolve(lowering, epilogue, split)
         return
     result = lowering.scratch("int32", epilogue.shape)
-    _convolve(lowering, _Alone(epilogue, result), split)
+    _convolve(lowering, RootAlone(epilogue, result), split)
     read = [(epilogue.root.output, result), *epilogue.extras]
     lowering.add(elementwise_call(epilogue.nodes, read, epilogue.results, ""))
 
@@ -183,15 +184,6 @@ def _convolve(lowering: Lowering, epilogue: Epilogue, split: tuple[int, ...]) ->
         [tuple(0 if d == 1 else s for d, s in zip(split, v.strides)) for v in views],
     )
     lowering.add(byte_product_call(product, epilogue))
-
-
-class _Alone(Epilogue):
-    """A root by itself, whose result goes to a place of its own whatever it is fused with."""
-
-    def __init__(self, whole: Epilogue, place: View) -> None:
-        self.node, self.root, self.nodes = whole.node, whole.root, ()
-        self.operand_values = whole.operand_values
-        self.extras, self.results = [], [(whole.root.output, place)]
 
 
 def _grouped(groups: int) -> Callable[[np.ndarray], np.ndarray]:
