@@ -2,7 +2,7 @@
 
 ``python -m basalt.compiler.onnx.schema_table_microsoft`` does it again after a new release. The table has the form of
 ``schemas.json`` (see :mod:`.schema_table`), and only the operators that Basalt has. Two operators of it stand in
-``ai.onnx``: ONNX Runtime's forms of layer normalisation from before the standard had one, which its models still carry.
+``ai.onnx`` too: ONNX Runtime's layer normalisations from before the standard had one, which models still carry.
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ def table() -> dict[str, Any]:
     for schema in sorted(get_all_operator_schema(), key=lambda s: (s.domain, s.name, s.since_version)):
         old = not schema.domain and (schema.name, schema.since_version) in _BEFORE_THE_STANDARD
         if old or (schema.domain == MICROSOFT and schema.name in wanted):
-            versions = domains[schema.domain].setdefault(schema.name, {})
-            versions[str(schema.since_version)] = _entry(schema, lists)
+            entry = _entry(schema, lists)
+            for domain in ("", MICROSOFT) if old else (MICROSOFT,):
+                domains[domain].setdefault(schema.name, {})[str(schema.since_version)] = entry
     return {"lists": list(lists), "domains": domains}
 
 
