@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .tensor import Item
@@ -11,11 +11,16 @@ __all__ = ["NeedValueError", "OnHostError", "UnresolvedError"]
 
 
 class NeedValueError(Exception):
-    """The elements of a value decide about the graph, and only running what comes before it will tell them."""
+    """The elements of a value decide about the graph, and only running what comes before it will tell them.
 
-    def __init__(self, item: Item) -> None:
+    ``key`` names the decision where the value is none of the graph's, but was computed to decide (see
+    :meth:`.node.NodeContext.decide`).
+    """
+
+    def __init__(self, item: Item, key: tuple[Any, ...] | None = None) -> None:
         super().__init__(str(item))
         self.item = item
+        self.key = key
 
 
 class OnHostError(Exception):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -154,6 +154,27 @@ class NodeContext:
         if tensor.sized:
             raise UnresolvedError(f"{self.describe()}: needs the elements of {tensor}, which depend on sizes")
         raise NeedValueError(tensor)
+
+    def decide(self, key: tuple[Any, ...], make: Callable[[], Tensor]) -> np.ndarray:
+        """The elements of a small tensor that this node computes to decide how it is translated.
+
+        Where only a run can tell, the translation that goes on holds for these elements: it stands for all inputs that
+        lead to the same decision, and nodes with the same key share it.
+
+        Args:
+            key: what the decision depends on: tensors, sizes, numbers, texts.
+            make: emits the tensor.
+        """
+        key = (self.domain, self.op, *key)
+        found: np.ndarray | None = self.tracer.frames[-1].decisions.get(key)
+        if found is not None:
+            return found
+        tensor = make()
+        if tensor.array is not None:
+            return tensor.array
+        if tensor.sized:
+            raise UnresolvedError(f"{self.describe()}: depends on sizes")
+        raise NeedValueError(tensor, key)
 
     def static(self, *dims: Dim) -> tuple[int, ...]:
         """Sizes that the translation must know as numbers."""

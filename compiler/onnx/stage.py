@@ -214,6 +214,8 @@ class Point:
             ]
         convert = Rebase(dims, baked)
         frames = copy_frames(self._frames, convert, self._live)
+        if isinstance(self._step, Bake) and self._step.key is not None:
+            frames[-1].decisions[convert.key(self._step.key)] = np.asarray(results[0])
         items = [convert(t) for t in self._slotted]
         if isinstance(self._step, HostCall):
             made = [item_of(v, f"{self._prefix}{i}", names) for i, v in enumerate(results)]

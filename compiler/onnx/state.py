@@ -51,7 +51,10 @@ class Finish(Protocol):
 
 @dataclass(slots=True)
 class Frame:
-    """A list of nodes being translated. Names that it lacks are looked up in ``parent``."""
+    """A list of nodes being translated. Names that it lacks are looked up in ``parent``.
+
+    ``decisions`` are the elements of small tensors that its nodes computed to decide how they are translated.
+    """
 
     nodes: Sequence[OnnxNode]
     scope: Scope
@@ -59,6 +62,7 @@ class Frame:
     parent: Frame | None = None
     finish: Finish | None = None
     index: int = 0
+    decisions: dict[tuple[Any, ...], np.ndarray] = field(default_factory=dict)
 
     def lookup(self, name: str) -> Item:
         """The value of a name.
@@ -74,7 +78,7 @@ class Frame:
         raise KeyError(name)
 
 
-def copy_frames(frames: Sequence[Frame], convert: Callable[[Item], Item], keep: Mapping[int, set[str]]) -> list[Frame]:
+def copy_frames(frames: Sequence[Frame], convert: Rebase, keep: Mapping[int, set[str]]) -> list[Frame]:
     """The stack with values converted; of each frame only the names in ``keep`` (by the frame's id) stay."""
     made: dict[int, Frame] = {}
     for frame in frames:
@@ -82,7 +86,8 @@ def copy_frames(frames: Sequence[Frame], convert: Callable[[Item], Item], keep: 
         env = {name: convert(item) for name, item in frame.env.items() if name in kept}
         parent = None if frame.parent is None else made[id(frame.parent)]
         finish = None if frame.finish is None else frame.finish.copy(convert)
-        made[id(frame)] = Frame(frame.nodes, frame.scope, env, parent, finish, frame.index)
+        decisions = {convert.key(key): value for key, value in frame.decisions.items()}
+        made[id(frame)] = Frame(frame.nodes, frame.scope, env, parent, finish, frame.index, decisions)
     return [made[id(frame)] for frame in frames]
 
 
@@ -192,6 +197,13 @@ class Rebase:
         if not isinstance(dim, SymDim):
             return dim
         return self._dims[dim] if dim in self._dims else dim.bind(self._plain)
+
+    def key(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A decision's key in the next region's terms."""
+        return tuple(
+            self.dim(part) if isinstance(part, SymDim) else self(part) if isinstance(part, Tensor) else part
+            for part in key
+        )
 
 
 def expressible(dim: Dim, dims: Iterable[SymDim]) -> bool:

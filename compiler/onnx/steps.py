@@ -32,9 +32,13 @@ class Return:
 
 @dataclass(slots=True)
 class Bake:
-    """Read elements that decide about the rest of the graph; the translation that goes on holds for them only."""
+    """Read elements that decide about the rest of the graph; the translation that goes on holds for them only.
+
+    ``key`` is the decision that they are, where they are none of the graph's values.
+    """
 
     items: Sequence[Item]
+    key: tuple[Any, ...] | None = None
 
 
 @dataclass(slots=True)

@@ -89,7 +89,7 @@ class Tracer:
         try:
             outcome = self._translate(frame, node)
         except NeedValueError as error:
-            return Bake([error.item])
+            return Bake([error.item], error.key)
         frame.index += 1
         if isinstance(outcome, HostCall):
             return outcome
