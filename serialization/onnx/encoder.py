@@ -6,33 +6,28 @@ every message is written once, into one list, without copies of what it contains
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
+import numpy as np
+
 from basalt.errors import ValidationError
 
 from .faults import Path, path_text
+from .varints import encode_varints, varint
 from .wire import MAX_DEPTH
 from .wire_notes import WireNotes
 
-__all__ = ["Chunk", "Encoder", "varint"]
+__all__ = ["Chunk", "Encoder"]
 
 Chunk: TypeAlias = bytes | memoryview
 
 _GROUP = 1 << 18
-
-
-def varint(value: int) -> bytes:
-    """A number in [0, 2**64) in base 128."""
-    if value < 128:
-        return bytes((value,))
-    octets = bytearray()
-    while value > 127:
-        octets.append(value & 127 | 128)
-        value >>= 7
-    octets.append(value)
-    return bytes(octets)
+_FLOAT32 = struct.Struct("<f")
+# From so many numbers on it pays to encode them by NumPy.
+_LONG = 32
 
 
 class Encoder:
@@ -74,6 +69,11 @@ class Encoder:
         self.put(part)
         self.put(varint(number << 3 | 2) + varint(len(part)))
 
+    def octet_list(self, number: int, parts: Iterable[bytes]) -> None:
+        """A repeated length-delimited field of short entries."""
+        key = varint(number << 3 | 2)
+        self.put(b"".join([key + varint(len(part)) + part for part in parts]))
+
     def close(self, number: int, mark: int) -> None:
         """End a nested message, as field ``number``, that began when ``size`` was ``mark``."""
         self.put(varint(number << 3 | 2) + varint(self.size - mark))
@@ -85,8 +85,7 @@ class Encoder:
 
     def texts(self, number: int, values: Iterable[str], name: str) -> None:
         """A repeated string field."""
-        for value in reversed(tuple(values)):
-            self.octets(number, self.encoded(value, name))
+        self.octet_list(number, [self.encoded(value, name) for value in values])
 
     def integer(self, number: int, value: int, name: str, notes: WireNotes | None) -> None:
         """An int64 field, left out if zero unless the file had it all the same."""
@@ -96,13 +95,18 @@ class Encoder:
     def integers(self, number: int, values: Iterable[int], name: str) -> None:
         """A repeated int64 field, not packed, as proto2 writes it."""
         key = varint(number << 3)
-        self.put(b"".join([key + varint(self.int64(value, name)) for value in values]))
+        listed = tuple(values)
+        if len(listed) > _LONG and all(type(value) is int for value in listed):
+            with contextlib.suppress(OverflowError):
+                self.put(encode_varints(np.array(listed, np.int64).view(np.uint64), key))
+                return
+        self.put(b"".join([key + varint(self.int64(value, name)) for value in listed]))
 
     def floats(self, number: int, values: Iterable[float], name: str) -> None:
         """Values of a float field, single or repeated and not packed."""
         key = varint(number << 3 | 5)
         try:
-            self.put(b"".join([key + struct.pack("<f", value) for value in values]))
+            self.put(b"".join([key + _FLOAT32.pack(value) for value in values]))
         except (struct.error, OverflowError, TypeError) as error:
             raise self.invalid(name, f"a value is no float32: {error}") from None
 

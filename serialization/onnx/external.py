@@ -13,7 +13,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from ..field_path import quote
 from ..paths import require_regular
 from .faults import Path, fault
-from .wire import Buffer
+from .varints import Buffer
 
 __all__ = ["ExternalFiles", "location_problem"]
 

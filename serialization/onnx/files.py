@@ -15,7 +15,7 @@ from .external import location_problem
 from .model import OnnxModel
 from .model_reader import read_model
 from .model_writer import encode_model, lay_out
-from .wire import Buffer
+from .varints import Buffer
 
 __all__ = ["load_model", "save_model"]
 

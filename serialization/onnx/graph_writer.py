@@ -167,8 +167,7 @@ def _write_value(
         case "INT":
             encoder.integers(number, value, name)
         case "STRING":
-            for text in reversed(value):
-                encoder.octets(number, _octets(encoder, text, name))
+            encoder.octet_list(number, [_octets(encoder, text, name) for text in value])
         case record:
             _write_records(encoder, number, name, record, value, layout)
 

@@ -11,7 +11,8 @@ from .graph_reader import read_function, read_graph
 from .message_reader import read_map, read_opsets, wire_notes
 from .model import OnnxModel
 from .schema import MODEL
-from .wire import Buffer, Reading, read_fields
+from .varints import Buffer
+from .wire import Reading, read_fields
 from .wire_notes import WireNotes
 
 __all__ = ["read_model"]

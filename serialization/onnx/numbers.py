@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .faults import Path, fault
-from .wire import Buffer, Span, read_varint
+from .varints import Buffer, read_varint, varint_vector
+from .wire import Span
 
 __all__ = ["Piece", "count_fixed", "count_varints", "fixed_array", "int_tuple", "varint_array"]
 
@@ -32,18 +33,20 @@ def int_tuple(buffer: Buffer, pieces: list[Any] | None, path: Path) -> tuple[int
             continue
         pos, end = piece
         if end - pos > _SHORT:
-            values += _decode_varints(buffer, pos, end, path).view(np.int64).tolist()
+            values += varint_vector(buffer, pos, end, path).tolist()
             continue
         while pos < end:
             value, pos = read_varint(buffer, pos, end, path)
             values.append(value)
-    return tuple(value if value < 1 << 63 else value - (1 << 64) for value in values)
+    if values and max(values) >= 1 << 63:
+        return tuple(value if value < 1 << 63 else value - (1 << 64) for value in values)
+    return tuple(values)
 
 
 def varint_array(buffer: Buffer, pieces: list[Any], path: Path) -> np.ndarray:
     """The values of a repeated varint field as a uint64 vector."""
     parts = [
-        np.array(piece, np.uint64) if isinstance(piece, list) else _decode_varints(buffer, piece[0], piece[1], path)
+        np.array(piece, np.uint64) if isinstance(piece, list) else varint_vector(buffer, piece[0], piece[1], path)
         for piece in pieces
     ]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -89,25 +92,3 @@ def count_fixed(pieces: list[Any], width: int, path: Path) -> int:
             raise fault(path, piece[0], f"{size} bytes of packed values of {width} bytes each")
         count += size // width
     return count
-
-
-def _decode_varints(buffer: Buffer, pos: int, end: int, path: Path) -> np.ndarray:
-    """All varints of ``[pos, end)``, modulo 2**64, by as many steps over the vector as the longest has bytes."""
-    if pos == end:
-        return np.empty(0, np.uint64)
-    data = np.frombuffer(buffer, np.uint8, end - pos, pos)
-    last = np.flatnonzero(data < 128)
-    if not len(last) or last[-1] != len(data) - 1:
-        raise fault(path, end - 1, "the last of the packed numbers is cut off")
-    first = np.empty_like(last)
-    first[0] = 0
-    first[1:] = last[:-1] + 1
-    lengths = last - first + 1
-    longest = int(lengths.max())
-    if longest > 10:
-        raise fault(path, pos + int(first[lengths.argmax()]), "a number of more than 10 bytes")
-    values = (data[first] & 127).astype(np.uint64)
-    for step in range(1, longest):
-        (longer,) = np.nonzero(lengths > step)
-        values[longer] |= (data[first[longer] + step] & 127).astype(np.uint64) << np.uint64(7 * step)
-    return values

@@ -14,7 +14,8 @@ from .element_types import ELEMENT_TYPES, ElementType
 from .faults import Path, fault, path_text
 from .numbers import fixed_array, varint_array
 from .subbyte import unpack
-from .wire import Buffer, Span
+from .varints import Buffer
+from .wire import Span
 
 __all__ = ["ArrayData", "ExternalData", "FieldData", "NoData", "RawData", "StringData", "TensorData", "exact_bits"]
 

@@ -7,11 +7,12 @@ import sys
 import numpy as np
 
 from .element_types import ELEMENT_TYPES, ElementType
-from .encoder import Chunk, Encoder, varint
+from .encoder import Chunk, Encoder
 from .external_writer import ExternalLayout
 from .subbyte import pack
 from .tensor import OnnxSparseTensor, OnnxTensor
 from .tensor_data import ArrayData, ExternalData, FieldData, NoData, RawData, StringData
+from .varints import varint
 
 __all__ = ["raw_bytes", "write_sparse_tensor", "write_tensor"]
 
@@ -90,8 +91,7 @@ def _field_number(tensor: OnnxTensor) -> int:
 def _write_elements(encoder: Encoder, tensor: OnnxTensor, kind: ElementType, number: int) -> None:
     data = tensor.data
     if isinstance(data, StringData):
-        for start, stop in reversed(data.spans):
-            encoder.octets(6, data.buffer[start:stop])
+        encoder.octet_list(6, [data.buffer[start:stop] for start, stop in data.spans])
     elif isinstance(data, FieldData):
         encoder.octets(number, b"".join(_packed(data)))
     else:

@@ -7,7 +7,8 @@ from .message_reader import read_map, wire_notes
 from .schema import DIMENSION, MAP_TYPE, OPAQUE_TYPE, SHAPE, TENSOR_TYPE, TYPE, VALUE_INFO, WRAPPER_TYPE
 from .tensor_reader import element_type
 from .value_type import Dim, OnnxType, OnnxValueInfo
-from .wire import Buffer, Fields, Reading, Span, read_fields, read_merged, read_varint, skip_field
+from .varints import Buffer, read_varint
+from .wire import Fields, Reading, Span, read_fields, read_merged, skip_field
 
 __all__ = ["read_type", "read_value_info"]
 

@@ -7,29 +7,24 @@ piece after the other, as protobuf prescribes.
 
 from __future__ import annotations
 
-import mmap
 import struct
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from .faults import Path, fault
+from .varints import Buffer, read_varint, tagged_varints
 
 __all__ = [
     "MAX_DEPTH",
-    "Buffer",
     "Fields",
     "Reading",
     "Span",
     "Table",
     "read_fields",
     "read_merged",
-    "read_varint",
     "skip_field",
 ]
-
-Buffer: TypeAlias = bytes | mmap.mmap
-"""What is read; slices of both are bytes, and NumPy maps both without a copy."""
 
 Span: TypeAlias = tuple[int, int]
 """Start and end of a piece of the buffer."""
@@ -45,6 +40,8 @@ _MAX_NUMBER = (1 << 29) - 1
 _MAX_GROUPS = 100
 MAX_DEPTH = 100
 """Levels of nested messages that protobuf's own readers accept."""
+# After so many unpacked numbers of one field it pays to look for more by NumPy.
+_SHORT_RUN = 16
 _FLOAT32 = struct.Struct("<f")
 
 # Declared kind of a field -> the operations by the wire type that it may have.
@@ -102,22 +99,6 @@ class Reading:
             raise fault(path, at, f"messages nested more than {MAX_DEPTH} deep")
 
 
-def read_varint(buffer: Buffer, pos: int, end: int, path: Path) -> tuple[int, int]:
-    """The base-128 number at ``pos``, modulo 2**64 as protobuf has it, and the position after it."""
-    value = shift = 0
-    start = pos
-    while pos < end:
-        byte = buffer[pos]
-        pos += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & 0xFFFFFFFFFFFFFFFF, pos
-        shift += 7
-        if shift == 70:
-            raise fault(path, start, "a number of more than 10 bytes")
-    raise fault(path, start, "the number is cut off by the end of the message")
-
-
 def read_merged(reading: Reading, spans: list[Span], table: Table, path: Path) -> Fields:
     """The fields of one message that stands in several pieces: later values win, lists grow, messages merge."""
     fields = table.empty.copy()
@@ -171,6 +152,9 @@ def read_fields(reading: Reading, pos: int, end: int, table: Table, path: Path, 
                         if size == 0:
                             _note_explicit(fields, table.names[slot])
                         continue
+                elif operation == SPANS:
+                    pos = _span_run(buffer, pos, stop, end, tag, slot, fields)
+                    continue
                 else:
                     value = (pos, stop)
                     pos = stop
@@ -204,6 +188,27 @@ def read_fields(reading: Reading, pos: int, end: int, table: Table, path: Path, 
     if pos > end:
         raise fault(path, start, f"the field ends {pos - end} bytes after its message")
     return fields
+
+
+def _span_run(buffer: Buffer, pos: int, stop: int, end: int, tag: int, slot: int, fields: Fields) -> int:
+    """Take the span and those after it that have the same one-byte tag and a length below 128.
+
+    What else follows, faults included, is the caller's, which goes on from the position returned.
+    """
+    spans = fields[slot]
+    if spans is None:
+        spans = fields[slot] = []
+    spans.append((pos, stop))
+    # The last place where a tag and a length fit; none for tags of two bytes.
+    last = end - 2 if tag < 128 else -1
+    while stop <= last and buffer[stop] == tag:
+        size = buffer[stop + 1]
+        pos = stop + 2
+        if size > 127 or pos + size > end:
+            break
+        stop = pos + size
+        spans.append((pos, stop))
+    return stop
 
 
 def _too_long(table: Table, slot: int, path: Path, start: int, size: int, room: int) -> Exception:
@@ -286,13 +291,15 @@ def _int_run(buffer: Buffer, pos: int, end: int, tag: int, path: Path) -> tuple[
     """The number at ``pos`` and those after it that have the same one-byte tag."""
     numbers: list[int] = []
     while True:
-        number = buffer[pos] if pos < end else 128
-        pos += 1
-        if number > 127:
-            number, pos = read_varint(buffer, pos - 1, end, path)
+        number, pos = read_varint(buffer, pos, end, path)
         numbers.append(number)
         if pos >= end or buffer[pos] != tag:
             return numbers, pos
+        if len(numbers) % _SHORT_RUN == 0:
+            more, pos = tagged_varints(buffer, pos, end, tag, path)
+            numbers += more
+            if pos >= end or buffer[pos] != tag:
+                return numbers, pos
         pos += 1
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_samples import data, load_tensor, num, varint
+from wire_samples import data, key, load_tensor, num, varint, with_attribute
 
 from basalt.errors import ModelFormatError, ValidationError
 from basalt.serialization.onnx import ELEMENT_TYPES, OnnxGraph, OnnxModel, OnnxSparseTensor, OnnxTensor
@@ -229,3 +229,35 @@ def test_sparse_tensors() -> None:
 def test_sparse_tensors_that_are_none(indices: object, dims: tuple[int, ...], reason: str) -> None:
     with pytest.raises(ModelFormatError, match=reason):
         sparse([5, 7], indices, dims).array()
+
+
+@given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(0, 200), min_size=1, max_size=400), st.data())
+def test_long_attributes(values: list[int], choices: st.DataObject) -> None:
+    """Lists of numbers take other ways from some length on; the result is the same, and so are the bytes written."""
+    cut = choices.draw(st.integers(0, len(values)))
+    parts = [num(8, value) for value in values]
+    content = with_attribute(data(1, "a"), num(20, 7), *parts[:cut], num(50, 1), *parts[cut:])
+    loaded = OnnxModel.load(content)
+    assert loaded.nodes[0].attributes["a"].value == tuple(values)
+    assert b"".join(parts) in loaded.to_bytes()
+    assert OnnxModel.load(loaded.to_bytes()) == loaded
+
+
+def test_long_attributes_that_are_cut_off() -> None:
+    parts = [num(8, value) for value in range(0, 90_000, 300)]
+    content = with_attribute(data(1, "a"), num(20, 7), *parts)
+    assert len(OnnxModel.load(content).nodes[0].attributes["a"].value) == 300
+    for tail in (key(8, 0), key(8, 0) + b"\x80", key(8, 0) + b"\xff" * 11, key(8, 0) + b"\x80" * 10 + b"\1"):
+        with pytest.raises(
+            ModelFormatError, match=r"graph.node\[0\].attribute\[0\]: at byte \d+: .*(cut off|10 bytes)"
+        ):
+            OnnxModel.load(with_attribute(data(1, "a"), num(20, 7), *parts, tail))
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 127, 128, 300])
+def test_long_lists_of_strings(size: int) -> None:
+    texts = [bytes([65 + index % 26]) * (size if index % 7 == 3 else 2) for index in range(100)]
+    content = with_attribute(data(1, "a"), *[data(9, text) for text in texts], num(20, 8))
+    loaded = OnnxModel.load(content)
+    assert loaded.nodes[0].attributes["a"].value == tuple(texts)
+    assert b"".join(data(9, text) for text in texts) in loaded.to_bytes()
