@@ -66,7 +66,7 @@ def tfidf_vectorizer(n: HostNode, x: np.ndarray) -> np.ndarray:
     if is_string(x.dtype) != bool(n.attr("pool_strings")):
         raise n.error(f"input 'X' is of type {type_name(x.dtype)}, expected the type of the pool")
     size = max(int(c) for c in coordinates) + 1
-    rows = x.reshape(-1, x.shape[-1]) if x.ndim == 2 else x.reshape(1, -1)
+    rows = x if x.ndim == 2 else x.reshape(1, -1)
     check_size(n, (len(rows), size))
     lengths = range(low, high + 1)
     pool = _pool(n, lengths)

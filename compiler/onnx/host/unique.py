@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from basalt.compiler.onnx.host.checks import axis_of, tensor
@@ -18,7 +20,7 @@ def _dense_ranks(x: np.ndarray) -> np.ndarray:
 def _slice_ranks(x: np.ndarray, axis: int) -> np.ndarray:
     """The same for the slices along ``axis``, compared element by element in row-major order."""
     rows = np.moveaxis(x, axis, 0)
-    ranks = _dense_ranks(rows.reshape(-1)).reshape(rows.shape[0], -1)
+    ranks = _dense_ranks(rows.reshape(-1)).reshape(len(rows), math.prod(rows.shape[1:]))
     order = np.lexsort(ranks.T[::-1]) if ranks.shape[1] else np.arange(len(ranks))
     changes = (ranks[order[1:]] != ranks[order[:-1]]).any(axis=1)
     result = np.zeros(len(ranks), dtype=np.int64)

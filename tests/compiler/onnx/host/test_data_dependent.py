@@ -63,6 +63,7 @@ def test_unique_of_other_types() -> None:
     y = run("Unique", 11, np.zeros((3, 0)), axis=0)[0]
     assert y.shape == (1, 0)
     assert run("Unique", 11, np.zeros(0))[0].shape == (0,)
+    assert run("Unique", 11, np.zeros((0, 3)), axis=0)[0].shape == (0, 3)
 
 
 def test_top_k_breaks_ties_by_index_and_puts_nan_on_top() -> None:
