@@ -53,10 +53,17 @@ def conv_transpose(n: NodeContext) -> Tensor:
 
 
 def _spreads(n: NodeContext, sizes: Shape, kernel: Sequence[int]) -> list[_Spread]:
+    """What the attributes say.
+
+    An odd padding that is computed is larger at the end for SAME_UPPER, else at the beginning. The equations of
+    version 1 have it the other way round, against that version's own text of ``auto_pad`` and ONNX Runtime.
+    """
     rank = len(kernel)
     strides = attribute_per_axis(n, "strides", rank, 1, 1)
     dilations = attribute_per_axis(n, "dilations", rank, 1, 1)
     extra = attribute_per_axis(n, "output_padding", rank, 0, 0)
+    if any(e >= max(s, d) for e, s, d in zip(extra, strides, dilations)):
+        raise n.error(f"attribute output_padding is {list(extra)}, expected less than strides or dilations")
     windows = [Window(k, s, d) for k, s, d in zip(kernel, strides, dilations)]
     reach = [(size - 1) * w.stride + w.extent for size, w in zip(sizes, windows)]
     mode = auto_pad(n)
@@ -68,13 +75,8 @@ def _spreads(n: NodeContext, sizes: Shape, kernel: Sequence[int]) -> list[_Sprea
     spreads = []
     for window, r, o, size in zip(windows, reach, extra, wanted):
         (total,) = n.static(dim_max(r + o - size, 0))
-        spreads.append(_Spread(window, same_padding(total, _odd_begins(n, mode))[0], size))
+        spreads.append(_Spread(window, same_padding(total, lower=mode != "SAME_UPPER")[0], size))
     return spreads
-
-
-def _odd_begins(n: NodeContext, mode: str) -> bool:
-    """Whether an odd padding is larger at the beginning: version 1 gave SAME_UPPER and others the opposite sides."""
-    return (mode == "SAME_UPPER") if n.version < 11 else (mode != "SAME_UPPER")
 
 
 def _stated_sizes(n: NodeContext, rank: int) -> tuple[int, ...] | None:
