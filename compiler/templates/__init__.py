@@ -25,6 +25,7 @@ from . import (
     scatter_reduce,
     sizes,
     top_k,
+    tree_ensemble,
 )
 
 __all__ = [
@@ -50,4 +51,5 @@ __all__ = [
     "scatter_reduce",
     "sizes",
     "top_k",
+    "tree_ensemble",
 ]

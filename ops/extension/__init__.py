@@ -19,6 +19,7 @@ from . import (
     scatter_reduce,
     sizes,
     top_k,
+    tree_ensemble,
 )
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "scatter_reduce",
     "sizes",
     "top_k",
+    "tree_ensemble",
 ]
