@@ -79,6 +79,11 @@ def test_every_record_survives() -> None:
     assert loaded.to_bytes() == made.to_bytes()
 
 
+def test_strings_may_be_given_as_text() -> None:
+    loaded = OnnxModel.load(attribute("STRINGS", ["é", b"x"]).to_bytes())
+    assert loaded.nodes[0].attributes["a"].value == ("é".encode(), b"x")
+
+
 def test_the_onnx_package_reads_the_same() -> None:
     onnx = pytest.importorskip("onnx")
     content = everything().to_bytes()

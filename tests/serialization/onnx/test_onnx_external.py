@@ -116,7 +116,11 @@ def test_no_external_data_of_this_kind(folder: Path) -> None:
         load(folder, external("w.bin", data(9, b"x")))
     with pytest.raises(ModelFormatError, match="its location is not EXTERNAL"):
         load(folder, external("w.bin", num(14, 0)))
-    assert load(folder, external("w.bin", count=0)).initializers["w"].array().shape == (0,)
+    (folder / "empty.bin").touch()
+    for location in ("w.bin", "empty.bin"):
+        assert load(folder, external(location, count=0)).initializers["w"].array().shape == (0,)
+    with pytest.raises(ModelFormatError, match="which has 0 bytes only"):
+        load(folder, external("empty.bin"))
 
 
 def test_models_without_a_folder(folder: Path) -> None:
@@ -140,7 +144,12 @@ def test_saving_takes_the_weights_along(folder: Path, tmp_path: Path) -> None:
 
 def nested_model() -> OnnxModel:
     inner = OnnxGraph("inner", initializers=(OnnxTensor.from_array("big", np.full(2000, 3, np.uint8)),))
-    node = OnnxNode("If", ("c",), ("y",), {"then_branch": OnnxAttribute("then_branch", "GRAPH", inner)})
+    other = OnnxGraph("other", initializers=(inner.initializers[0],))
+    branches = {
+        "then_branch": OnnxAttribute("then_branch", "GRAPH", inner),
+        "branches": OnnxAttribute("branches", "GRAPHS", (inner, other)),
+    }
+    node = OnnxNode("If", ("c",), ("y",), branches)
     tensors = (
         OnnxTensor.from_array("small", np.arange(3)),
         OnnxTensor.from_array("text", np.array(["a" * 5000])),
@@ -155,6 +164,7 @@ def test_save_with_external_data(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     made.save(path, external_data="m.weights")
     assert path.stat().st_size < 8000
+    assert (tmp_path / "m.weights").stat().st_size == 1_606_032
     again = OnnxModel.load(path)
     assert again == made
     offsets = {name: getattr(tensor.data, "entries", {}) for name, tensor in again.initializers.items()}

@@ -290,11 +290,20 @@ def test_merged_tensor_and_oneof() -> None:
     assert (declared.type.kind, declared.dtype, declared.shape) == ("tensor", "undefined", ())
 
 
+def test_the_last_of_size_and_symbol_counts() -> None:
+    size, symbol = num(1, 5), data(2, "n")
+    for dim, expected in (((size, symbol), "n"), ((symbol, size), 5), ((size, symbol, num(60, 1), num(1, 6)), 6)):
+        declared = OnnxModel.load(model(data(11, data(2, data(1, data(2, data(1, *dim)))))))
+        assert declared.graph.inputs[0].shape == (expected,)
+
+
 def test_elements_of_size_zero() -> None:
     assert load_tensor(num(1, 0), num(1, 3), num(2, 1)).array().shape == (0, 3)
     assert load_tensor(data(1, varint(1 << 40), b"\0"), num(2, 1), data(9)).array().shape == (1 << 40, 0)
     assert load_tensor(num(1, 0), num(2, 7), data(7)).array().shape == (0,)
     assert load_tensor(num(1, 0), num(2, 22), data(9)).array().shape == (0,)
+    attribute = OnnxModel.load(with_attribute(NAME, num(20, 6), data(7))).nodes[0].attributes["axis"]
+    assert (attribute.kind, attribute.value) == ("FLOATS", ())
 
 
 @pytest.mark.parametrize(

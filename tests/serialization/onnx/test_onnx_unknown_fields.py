@@ -85,6 +85,7 @@ FORMS = {
     "empty raw_data beside elements": with_tensor(num(1, 1), num(2, 7), data(7, b"\1"), data(9)),
     "location stated": with_tensor(num(1, 1), num(2, 7), data(7, b"\1"), num(14, 0)),
     "tensor without a type": with_tensor(data(8, "w"), data(9, b"123")),
+    "elements without a type": with_tensor(data(8, "w"), num(1, 3), data(7, b"\1\2\3")),
     "negative dimension": model(data(11, data(2, data(1, num(1, 1), data(2, data(1, num(1, -1))))))),
     "both size and symbol": model(data(11, data(2, data(1, num(1, 1), data(2, data(1, num(1, 5), data(2, "n"))))))),
     "symbol without a name": model(data(11, data(2, data(1, num(1, 1), data(2, data(1, data(2, ""))))))),
