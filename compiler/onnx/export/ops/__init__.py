@@ -1,0 +1,1 @@
+"""The exporters, by family of operators."""

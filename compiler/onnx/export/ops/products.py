@@ -1,0 +1,53 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from ..node import NodeWriter
+from ..registry import exports
+from ..tensor import Tensor
+from .activation import fits
+
+
+@exports("gemm")
+def gemm(n: NodeWriter) -> Tensor:
+    alpha, beta = n.attrs["alpha"], n.attrs["beta"]
+    if not fits(alpha, beta):
+        return _composed(n)
+    options = {"transA": int(n.attrs["a_transpose"]), "transB": int(n.attrs["b_transpose"])}
+    return n.call("Gemm", n["a"], n["b"], n.get("c"), alpha=float(alpha), beta=float(beta), **options)
+
+
+def _composed(n: NodeWriter) -> Tensor:
+    """For factors that Gemm's float32 attributes do not hold."""
+    a, b = n["a"], n["b"]
+    a = n.transpose(a, (1, 0)) if n.attrs["a_transpose"] else a
+    b = n.transpose(b, (1, 0)) if n.attrs["b_transpose"] else b
+    result = n.call("MatMul", n.call("Mul", a, n.scalar(n.attrs["alpha"], a.dtype)), b)
+    c = n.get("c")
+    return result if c is None else n.call("Add", result, n.call("Mul", c, n.scalar(n.attrs["beta"], c.dtype)))
+
+
+@exports("matmul")
+def matmul(n: NodeWriter) -> Tensor:
+    return n.call("MatMul", n["a"], n["b"])
+
+
+@exports("matmul_integer")
+def matmul_integer(n: NodeWriter) -> Tensor:
+    """ONNX Runtime takes one zero point for ``a``, and a vector for ``b`` at most."""
+    a_zero, b_zero = n.get("a_zero_point"), n.get("b_zero_point")
+    one = a_zero is None or n.type("a_zero_point").rank == 0 or n.type("a_zero_point").shape == (1,)
+    if one and (b_zero is None or n.type("b_zero_point").rank <= 1):
+        return n.call("MatMulInteger", n["a"], n["b"], a_zero, b_zero)
+    return n.call("MatMul", _centred(n, "a", rows=True), _centred(n, "b", rows=False))
+
+
+def _centred(n: NodeWriter, name: str, *, rows: bool) -> Tensor:
+    """An operand without its zero point, in int32."""
+    x = n.cast(n[name], "int32")
+    zero = n.get(f"{name}_zero_point")
+    if zero is None:
+        return x
+    if rows and n.type(f"{name}_zero_point").rank == 1:
+        zero = n.reshape(zero, (-1, 1))
+    return n.call("Sub", x, n.cast(zero, "int32"))
