@@ -1,13 +1,13 @@
-"""Short runs of the fuzzer; :mod:`fuzzing` says how to make longer ones."""
+"""Short runs of the fuzzer; :mod:`wire_fuzzing` says how to make longer ones."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from fuzzing import check, fuzz, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wire_fuzzing import check, fuzz, seeds
 from wire_samples import data, key, model, num
 
 DATA = Path(__file__).parent / "data"
@@ -16,13 +16,13 @@ DATA = Path(__file__).parent / "data"
 def test_mutants_of_golden_files() -> None:
     models = seeds(sorted(DATA.glob("*.onnx")))
     assert len(models) >= 4
-    outcome = fuzz(models, count=2500)
+    outcome = fuzz(models, count=1500)
     assert outcome.loaded > 50
     assert outcome.refused > 500
     assert len(outcome.reasons) > 20
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(st.binary(max_size=200))
 def test_random_bytes(content: bytes) -> None:
     check(content)
@@ -40,7 +40,7 @@ def fields() -> st.SearchStrategy[bytes]:
     return st.recursive(leaves, lambda inner: st.builds(data, numbers, inner, inner), max_leaves=12)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(st.lists(fields(), max_size=6))
 def test_random_fields(parts: list[bytes]) -> None:
     check(model(*parts))

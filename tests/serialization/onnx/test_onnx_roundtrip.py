@@ -76,7 +76,7 @@ def proto_tensors(graph: object) -> list:
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(models())
 def test_any_model(message: object) -> None:
     content = message.SerializeToString(deterministic=True)
@@ -85,7 +85,7 @@ def test_any_model(message: object) -> None:
     assert OnnxModel.load(loaded.to_bytes()) == loaded
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(tensors())
 def test_any_tensor(message: object) -> None:
     if message.data_type == 8:

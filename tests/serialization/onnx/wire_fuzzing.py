@@ -2,7 +2,7 @@
 
 ``fuzz`` is bounded by a number of mutants or by time; the suite runs it shortly, a longer run calls it by hand:
 
-    python -c 'import fuzzing; print(fuzzing.fuzz(fuzzing.seeds(["some.onnx"]), seconds=600))'
+    python -c 'import wire_fuzzing as w; print(w.fuzz(w.seeds(["some.onnx"]), seconds=600))'
 """
 
 from __future__ import annotations
