@@ -76,10 +76,13 @@ def _continued(n: NodeContext, x: Tensor, pads: Sequence[Sequence[Dim]], mode: s
         size = x.shape[axis]
         if size == 0:
             raise n.error(f"axis {axis} is empty, so that mode {mode} has nothing to repeat")
-        far = known(size, before, after) and max(before, after) >= size  # type: ignore[type-var]
-        if (mode == "reflect" and far) or mode == "wrap":
-            (size, before, after) = n.static(size, before, after)
-            x = n.emit("gather", x, n.constant(np.pad(np.arange(size), (before, after), mode=mode)), axis=axis)  # type: ignore[call-overload]
+        if mode != "edge" and known(size, before, after) and max(before, after) >= size:  # type: ignore[type-var]
+            places = np.pad(np.arange(size), (before, after), mode=mode)  # type: ignore[call-overload]
+            x = n.emit("gather", x, n.constant(places), axis=axis)
+            continue
+        if mode == "wrap":
+            parts = [n.slice(x, axis, size - before, before), x, n.slice(x, axis, 0, after)]
+            x = n.emit("concat", *(p for p, c in zip(parts, (before, 1, after)) if c != 0), axis=axis)
             continue
         ends = [[e if i == axis else 0 for i in range(x.rank)] for e in (before, after)]
         x = n.emit("pad", x, beginning_padding=ends[0], ending_padding=ends[1], mode=_CORE[mode])

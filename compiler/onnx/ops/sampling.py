@@ -6,7 +6,7 @@ import numpy as np
 
 from basalt.ops import Dim
 from basalt.ops.dims import product
-from basalt.ops.shapes import text
+from basalt.ops.shapes import same_dim, text
 
 from ..node import NodeContext
 from ..registry import onnx_op
@@ -29,7 +29,7 @@ def grid_sample(n: NodeContext) -> Tensor:
         )
     if n.version < 20 and x.rank != 4:
         raise n.error(f"X is {x}, expected rank 4")
-    if x.rank < 3 or grid.rank != x.rank or grid.shape[-1] != x.rank - 2:
+    if x.rank < 3 or grid.rank != x.rank or not same_dim(grid.shape[-1], x.rank - 2):
         raise n.error(f"X is {x} and grid {grid}, expected one rank of 3 or more, and grid's last size 2 less than it")
     mode = _MODES.get(mode, mode)
     if product(grid.shape) == 0 or product(x.shape[:2]) == 0:
