@@ -20,8 +20,6 @@ def concat(n: NodeContext) -> Tensor:
         raise n.error("has no inputs, expected one or more")
     rank = inputs[0].rank
     given = n.attr("axis", 1) if n.version < 4 else n.attr("axis")
-    if n.version < 11 and given < 0:
-        raise n.error(f"axis is {given}, expected no negative one before version 11")
     axis = n.axis(given, rank)
     return inputs[0] if len(inputs) == 1 else n.emit("concat", *inputs, axis=axis)
 

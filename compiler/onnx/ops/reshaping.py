@@ -52,9 +52,8 @@ def reshape(n: NodeContext) -> Tensor:
 @onnx_op("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)
 def flatten(n: NodeContext) -> Tensor:
     x, axis = n.tensor(0), n.attr("axis")
-    lowest = 0 if n.version < 11 else -x.rank
-    if not lowest <= axis <= x.rank:
-        raise n.error(f"axis is {axis}, expected {lowest} to {x.rank}")
+    if not -x.rank <= axis <= x.rank:
+        raise n.error(f"axis is {axis}, expected {-x.rank} to {x.rank}")
     split = axis + x.rank if axis < 0 else axis
     return n.reshape(x, (product(x.shape[:split]), product(x.shape[split:])))
 
@@ -63,8 +62,6 @@ def _axes(n: NodeContext, rank: int, axes: Sequence[int]) -> set[int]:
     found = {n.axis(a, rank, "axes") for a in axes}
     if len(found) != len(axes):
         raise n.error(f"axes are {list(axes)}, expected each once")
-    if n.version < 11 and any(a < 0 for a in axes):
-        raise n.error(f"axes are {list(axes)}, expected no negative ones before version 11")
     return found
 
 

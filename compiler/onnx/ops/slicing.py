@@ -102,8 +102,6 @@ def _part_sizes(n: NodeContext, size: Dim, count: int) -> list[Dim]:
 @onnx_op("Split", 1, 2, 11, 13, 18)
 def split(n: NodeContext) -> tuple[Tensor, ...]:
     x, given = n.tensor(0), n.attr("axis", 0)
-    if n.version < 11 and given < 0:
-        raise n.error(f"axis is {given}, expected no negative one before version 11")
     axis = n.axis(given, x.rank)
     stated: Sequence[Dim] | None = n.attr("split", None) if n.version < 13 else None
     if n.version == 1 and n.given(1):
