@@ -25,6 +25,10 @@ def _celu(x: np.ndarray, alpha: float) -> np.ndarray:
     return np.maximum(0, x) + np.minimum(0, alpha * np.expm1(x / alpha))
 
 
+def _shrink(x: np.ndarray) -> np.ndarray:
+    return np.where(x < -1.5, x + 0.5, np.where(x > 1.5, x - 0.5, 0))
+
+
 def _gelu_tanh(x: np.ndarray) -> np.ndarray:
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
