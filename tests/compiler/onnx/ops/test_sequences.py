@@ -195,7 +195,7 @@ def test_optional_inputs(version: int, element: OnnxType) -> None:
     getter.opset_imports[""] = version
     got = OnnxExecutable(getter, eager=False).run({"o": given})["e"]
     close(got if element is TENSOR else got[0], A, "float32")
-    with pytest.raises(ValidationError, match="the node.*empty"):
+    with pytest.raises(ValidationError, match=r"the node.*empty"):
         OnnxExecutable(getter, eager=False).run({"o": None})
 
 
@@ -219,7 +219,7 @@ def test_identity_of_tensors(version: int) -> None:
     for dtype in allowed("Identity", version):
         x = np.arange(2).astype(np.int8).astype(onnx_dtype(dtype))
         found = run("Identity", version, x, compiled=version == 25)
-        assert found.dtype == x.dtype and (found == x).all()
+        assert found.dtype == x.dtype and found.tobytes() == x.tobytes()
     words = np.array(["a", "b"], object)
     assert run("Identity", version, words).tolist() == ["a", "b"]
     numbers = np.array([1 + 2j], np.complex64)
