@@ -56,9 +56,9 @@ def original_coordinates(mode: str, size: int, count: int, scale: float, roi: tu
         return (place + 0.5) / scale
     if mode == "tf_crop_and_resize":
         start, end = roi
-        step = 0.0 if exact == 1 else (end - start) * (size - 1) / (exact - 1)
-        offset = (end - start) * (size - 1) / 2 if exact == 1 else 0.0
-        return start * (size - 1) + offset + place * step
+        span = (end - start) * (size - 1)
+        within = np.full(count, span / 2) if exact == 1 else place * (end - start) * (size - 1) / (exact - 1)
+        return within + start * (size - 1)
     if mode == "pytorch_half_pixel" and exact == 1:
         return np.full(count, -0.5)
     coordinate = (place + 0.5) / scale - 0.5

@@ -174,9 +174,11 @@ def _numbers(n: NodeContext, place: int) -> list[float] | None:
 def _regions(n: NodeContext, count: int, mode: str) -> list[tuple[float, float]]:
     if mode != "tf_crop_and_resize":
         return [(0.0, 1.0)] * count
-    given = _numbers(n, 1)
-    if given is None or len(given) != 2 * count:
-        raise n.error(f"roi has {len(given or ())} values, expected {2 * count}, for mode tf_crop_and_resize")
+    roi = n.optional(1)
+    if roi is None or roi.shape != (2 * count,):
+        raise n.error(f"roi is {roi}, expected {2 * count} values, for mode {mode}")
+    # Elements stay in their data type, whose rounding decides which coordinates are whole.
+    given = list(n.array(1))
     return list(zip(given[:count], given[count:]))
 
 
