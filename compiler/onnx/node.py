@@ -81,6 +81,12 @@ class NodeContext:
         value = declared.default if declared else None
         return tuple(value) if isinstance(value, list) else value
 
+    def with_defaults(self) -> dict[str, Any]:
+        """The attributes that the model states, and the schema's defaults of the others."""
+        declared = self.schema.attributes if self.schema else {}
+        defaults = {name: a.default for name, a in declared.items() if a.default is not None}
+        return {**{k: tuple(v) if isinstance(v, list) else v for k, v in defaults.items()}, **self.attributes}
+
     # Inputs
 
     def item(self, place: int) -> Item:

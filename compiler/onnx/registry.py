@@ -5,16 +5,22 @@ from __future__ import annotations
 import bisect
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from basalt.serialization.onnx import OnnxNode
+
     from .node import NodeContext
 
 Translator = Callable[["NodeContext"], Any]
 """Gets the node; returns its output, or a tuple of its outputs."""
 
+Expander = Callable[["OnnxNode", Mapping[str, Any], int], "Sequence[OnnxNode] | None"]
+"""Gets a node, its decoded attributes and the domain's version; returns nodes that stand for it, None for itself."""
+
+_EXPANDERS: dict[tuple[str, str], Expander] = {}
 _TRANSLATORS: dict[tuple[str, str], dict[int, Translator]] = {}
 
 MICROSOFT = "com.microsoft"
@@ -37,6 +43,22 @@ def onnx_op(name: str, *versions: int, domain: str = "") -> Callable[[Translator
         return function
 
     return declare
+
+
+def expands(name: str, domain: str = "") -> Callable[[Expander], Expander]:
+    """Declare a function that may put other nodes in place of an operator's before they are translated."""
+
+    def declare(function: Expander) -> Expander:
+        _EXPANDERS[domain, name] = function
+        return function
+
+    return declare
+
+
+def find_expander(name: str, domain: str = "") -> Expander | None:
+    """What may put other nodes in place of an operator's."""
+    _declare_all()
+    return _EXPANDERS.get((domain, name))
 
 
 def find(name: str, version: int, domain: str = "") -> Translator | None:

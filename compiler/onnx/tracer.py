@@ -105,6 +105,12 @@ class Tracer:
         if function is not None:
             self._push_function(frame, node, function, inputs, attributes)
             return None
+        expander = registry.find_expander(node.op_type, domain)
+        if expander is not None:
+            nodes = expander(node, attributes, frame.scope.opsets.get(domain, 1))
+            if nodes is not None:
+                self.push(Frame(nodes, frame.scope, {}, frame, BindOutputs(node.outputs, node.outputs)))
+                return None
         n = self._context(frame.scope, node, domain, inputs, attributes)
         check_types(n)
         control = CONTROL.get(node.op_type) if domain == "" else None
@@ -149,11 +155,7 @@ class Tracer:
         function = host.find(n.op, n.version, n.domain)
         if function is None:
             raise n.unsupported("this is not implemented")
-        given = {
-            name: a.default for name, a in (n.schema.attributes if n.schema else {}).items() if a.default is not None
-        }
-        attributes = {**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}, **n.attributes}
-        node = host.HostNode(n.op, n.version, n.domain, n.label, attributes, n.num_outputs)
+        node = host.HostNode(n.op, n.version, n.domain, n.label, n.with_defaults(), n.num_outputs)
         step = HostCall(node, function, list(n.inputs), n.output_names)
         if n.op not in RANDOM and all(_is_known(i) for i in n.inputs):
             if sum(_bytes(i) for i in n.inputs) <= FOLD_ON_HOST:
@@ -276,13 +278,6 @@ def from_python(value: Any) -> Item:
     if isinstance(value, (np.ndarray, np.generic)):
         return known_tensor(np.asarray(value))
     return HostItem("", "map", {"value": value})
-
-
-def _with_defaults(n: NodeContext) -> dict[str, Any]:
-    """The node's attributes and the schema's defaults of the others."""
-    declared = n.schema.attributes if n.schema else {}
-    defaults = {name: a.default for name, a in declared.items() if a.default is not None}
-    return {**{k: tuple(v) if isinstance(v, list) else v for k, v in defaults.items()}, **n.attributes}
 
 
 def _python(item: Item) -> Any:

@@ -47,9 +47,10 @@ def tree_ensemble_classifier(n: HostNode, x: np.ndarray) -> tuple[np.ndarray, np
     labels = class_labels(n, "classlabels_int64s")
     if not labels:
         raise n.error("expected one of the attributes 'classlabels_strings' and 'classlabels_int64s'")
+    matrix = _matrix(n, x)
     work, name = _work_type(n, x), transform_of(n)
     ensemble: Ensemble = n.once("ensemble", lambda: read_ensemble(n, "class", len(labels), work))
-    scores = aggregate(*ensemble.scores(n, _matrix(n, x)), "SUM")
+    scores = aggregate(*ensemble.scores(n, matrix), "SUM")
     base = _base(n, len(labels), work)
     if base is not None:
         scores = scores + base
@@ -73,9 +74,10 @@ def tree_ensemble_regressor(n: HostNode, x: np.ndarray) -> np.ndarray:
         raise n.error(
             f"aggregate_function is {how!r}, n_targets {targets}, expected {', '.join(_AGGREGATES)}, 1 or more"
         )
+    matrix = _matrix(n, x)
     work = _work_type(n, x)
     ensemble: Ensemble = n.once("ensemble", lambda: read_ensemble(n, "target", targets, work))
-    scores = aggregate(*ensemble.scores(n, _matrix(n, x)), how)
+    scores = aggregate(*ensemble.scores(n, matrix), how)
     base = _base(n, targets, work)
     return transform(transform_of(n), scores if base is None else scores + base).astype(np.float32)
 
@@ -130,7 +132,7 @@ def _read_trees(n: HostNode, inner: int, leaves: int) -> Trees:
     )
 
 
-def _read_ensemble(n: HostNode, targets: int, work: np.dtype) -> Ensemble:
+def read_leafed_ensemble(n: HostNode, targets: int, work: np.dtype) -> Ensemble:
     leaf_weights = np.asarray(n.required("leaf_weights")).reshape(-1).astype(work)
     inner, leaves = len(np.asarray(n.required("nodes_modes")).reshape(-1)), len(leaf_weights)
     ids = _ints(n, "leaf_targetids", leaves)
@@ -155,6 +157,6 @@ def tree_ensemble(n: HostNode, x: np.ndarray) -> np.ndarray:
     if not 0 <= how < len(_AGGREGATES) or targets < 1:
         raise n.error(f"aggregate_function is {how} and n_targets {targets}, expected 0 to 3 and 1 or more")
     work = np.dtype(np.float64 if given.dtype == np.float64 else np.float32)
-    ensemble: Ensemble = n.once("ensemble", lambda: _read_ensemble(n, targets, work))
+    ensemble: Ensemble = n.once("ensemble", lambda: read_leafed_ensemble(n, targets, work))
     scores = aggregate(*ensemble.scores(n, _matrix(n, given)), _AGGREGATES[how])
     return transform(transform_of(n), scores).astype(given.dtype)
