@@ -122,8 +122,10 @@ def rms_normalization(n: NodeContext) -> Tensor:
     wide = widened(n, x)
     mean = n.emit("reduce_mean", n.emit("mul", wide, wide), axes=axes, keep_dimensions=True)
     root = n.emit("sqrt", n.emit("add", mean, n.scalar(n.attr("epsilon"), wide)))
-    y = _scaled(n, n.emit("div", wide, root), scale, None)
-    return n.cast(y, scale.dtype)
+    normal = n.emit("div", wide, root)
+    if scale.dtype == "float64":
+        normal = n.cast(normal, "float64")
+    return n.cast(_scaled(n, normal, scale, None), scale.dtype)
 
 
 @onnx_op("MeanVarianceNormalization", 9, 13)
