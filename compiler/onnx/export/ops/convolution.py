@@ -14,7 +14,7 @@ from ..registry import exports
 from ..tensor import Tensor
 
 
-def pads_of(padding: tuple[int, ...]) -> tuple[int, ...]:
+def pads_of(padding: tuple[Any, ...]) -> tuple[Any, ...]:
     """ONNX's order: both beginnings, then both ends."""
     top, bottom, left, right = padding
     return (top, left, bottom, right)

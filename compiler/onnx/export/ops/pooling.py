@@ -1,4 +1,4 @@
-"""Pooling: ONNX Runtime refuses padding as wide as the window, and rounds up in its own way, so both become padding."""
+"""Pooling: where ONNX rounds up in its own way, or ONNX Runtime refuses padding as wide as the window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from basalt.ops import Dim, known
-from basalt.ops.spatial import pick, tap_ranges, window_counts
+from basalt.ops.dims import dim_max
+from basalt.ops.spatial import pick, tap_ranges
 from basalt.ops.types import is_float
 
 from ..node import NodeWriter, lowest
@@ -45,65 +46,59 @@ def _global(n: NodeWriter, image: Tensor) -> Tensor:
 
 
 class Window:
-    """The window of a pool, with padding such that rounding down gives the output's sizes."""
+    """The window of a pool, with padding such that rounding down gives the output's sizes.
+
+    ``layout`` is that of the node's input and output. ONNX's ceil_mode is not used: it leaves out windows that begin
+    behind the input, which the core does not.
+    """
 
     def __init__(self, n: NodeWriter, sizes: Sequence[Dim], layout: str) -> None:
         self.sizes = tuple(sizes)
         self.kernel = tuple(n.attrs["window_dimensions"] or sizes)
         self.strides, self.dilations = n.attrs["strides"], n.attrs["dilations"]
+        self.is_dilated = tuple(self.dilations) != (1, 1)
         self.counts = pick(n.out[0].shape, layout, "hw")
-        self.extents = tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations))
-        self.padding, self.ceil = tuple(n.attrs["padding"]), False
-        if known(*self.sizes, *self.counts):
-            ends = [self._end(i) for i in (0, 1)]
-            self.padding = (self.padding[0], ends[0], self.padding[2], ends[1])
-        else:
-            self.ceil = self.counts != window_counts(self.sizes, self.kernel, n.attrs)
+        top, bottom, left, right = n.attrs["padding"]
+        self.padding: tuple[Dim, ...] = (top, self._end(0, top, bottom), left, self._end(1, left, right))
 
-    def _end(self, i: int) -> int:
-        begin, end = self.padding[2 * i : 2 * i + 2]
-        needed = (self.counts[i] - 1) * self.strides[i] + self.extents[i] - self.sizes[i] - begin  # type: ignore[operator]
-        return max(end, int(needed))  # type: ignore[arg-type]
+    def _end(self, i: int, begin: int, end: int) -> Dim:
+        extent = (self.kernel[i] - 1) * self.dilations[i] + 1
+        if self.counts[i] == (self.sizes[i] - extent + begin + end) // self.strides[i] + 1:
+            return end
+        return dim_max(end, (self.counts[i] - 1) * self.strides[i] + extent - self.sizes[i] - begin)
 
     @property
     def is_plain(self) -> bool:
         """Whether ONNX Runtime takes the padding, and every window holds an element."""
-        for i in (0, 1):
-            pair = self.padding[2 * i : 2 * i + 2]
-            if any(p >= self.kernel[i] for p in pair):
-                return False
-            if known(self.sizes[i], self.counts[i]) and not self._all_meet(i):
-                return False
-        return True
+        return all(self._is_plain_along(i) for i in (0, 1))
 
-    def _all_meet(self, i: int) -> bool:
-        count = int(self.counts[i])  # type: ignore[arg-type]
+    def _is_plain_along(self, i: int) -> bool:
+        begin, end = self.padding[2 * i : 2 * i + 2]
+        if not isinstance(end, int) or max(begin, end) >= self.kernel[i]:  # type: ignore[operator, type-var]
+            return False
+        count, size = self.counts[i], self.sizes[i]
+        if not (isinstance(count, int) and isinstance(size, int)):
+            return True
         met = np.zeros(count, bool)
-        for _, (to, _) in tap_ranges(
-            count,
-            int(self.sizes[i]),
-            self.kernel[i],
-            self.strides[i],
-            self.dilations[i],
-            self.padding[2 * i],  # type: ignore[arg-type]
-        ):
+        for _, (to, _) in tap_ranges(count, size, self.kernel[i], self.strides[i], self.dilations[i], int(begin)):  # type: ignore[arg-type]
             met[to] = True
         return bool(met.all())
 
-    def options(self, *, padded: bool, dilated: bool = True) -> dict[str, Any]:
-        """ONNX's attributes."""
+    def options(self, *, padded: bool) -> dict[str, Any]:
+        """ONNX's attributes; ``padded`` for padding by the operator itself."""
         return {
             "kernel_shape": self.kernel,
             "strides": self.strides,
-            "dilations": self.dilations if dilated and tuple(self.dilations) != (1, 1) else None,
+            "dilations": self.dilations if self.is_dilated else None,
             "pads": pads_of(self.padding) if padded else None,
-            "ceil_mode": 1 if self.ceil else None,
         }
 
     def padded(self, n: NodeWriter, image: Tensor, value: float) -> Tensor:
         """The image with its padding as elements."""
+        if self.padding == (0, 0, 0, 0):
+            return image
         top, bottom, left, right = self.padding
-        return n.call("Pad", image, n.ints((0, 0, top, left, 0, 0, bottom, right)), n.scalar(value, image.dtype))
+        return n.call("Pad", image, n.sizes((0, 0, top, left, 0, 0, bottom, right)), n.scalar(value, image.dtype))
 
 
 def _max(n: NodeWriter, image: Tensor, window: Window) -> Tensor:
@@ -112,31 +107,28 @@ def _max(n: NodeWriter, image: Tensor, window: Window) -> Tensor:
             return _taps(n, image, window)
         # float64 holds every integer of 32 bits.
         image = n.cast(image, "float64")
-    if not window.is_plain:
-        value = lowest(n["input"].dtype)
-        return n.call("MaxPool", window.padded(n, image, value), **window.options(padded=False))
-    return n.call("MaxPool", image, **window.options(padded=True))
+    if window.is_plain:
+        return n.call("MaxPool", image, **window.options(padded=True))
+    return n.call("MaxPool", window.padded(n, image, lowest(n["input"].dtype)), **window.options(padded=False))
 
 
 def _taps(n: NodeWriter, image: Tensor, window: Window) -> Tensor:
     """The maximum of one slice of the image for each element of the window, where no float holds the elements."""
-    if window.ceil or not known(*window.kernel):
-        n.unsupported(f"a maximum of {image.dtype} over windows of sizes that are not known")
-    padded = window.padded(n, image, lowest(image.dtype)) if any(window.padding) else image
+    if not known(*window.kernel):
+        n.unsupported(f"a maximum of {image.dtype} over a window whose sizes are not known")
+    padded = window.padded(n, image, lowest(image.dtype))
     result: Tensor | None = None
-    for row in range(window.kernel[0]):
-        for column in range(window.kernel[1]):
-            starts = [row * window.dilations[0], column * window.dilations[1]]
-            ends = [s + (c - 1) * stride + 1 for s, c, stride in zip(starts, window.counts, window.strides)]
-            part = n.call("Slice", padded, n.ints(starts), n.sizes(ends), n.ints((2, 3)), n.ints(window.strides))
-            result = part if result is None else n.call("Max", result, part)
+    for row, column in np.ndindex(*window.kernel):  # type: ignore[call-overload]
+        starts = [row * window.dilations[0], column * window.dilations[1]]
+        ends = [s + (c - 1) * stride + 1 for s, c, stride in zip(starts, window.counts, window.strides)]
+        part = n.call("Slice", padded, n.ints(starts), n.sizes(ends), n.ints((2, 3)), n.ints(window.strides))
+        result = part if result is None else n.call("Max", result, part)
     assert result is not None
     return result
 
 
 def _average(n: NodeWriter, image: Tensor, window: Window) -> Tensor:
-    dilated = tuple(window.dilations) != (1, 1)
-    if window.is_plain and (not dilated or n.opset >= 19):
+    if window.is_plain and (not window.is_dilated or n.opset >= 19):
         return n.call("AveragePool", image, count_include_pad=0, **window.options(padded=True))
     image = n.widened(image)
     ones = n.filled(1.0, image.dtype, (1, 1, *window.sizes))
@@ -144,8 +136,7 @@ def _average(n: NodeWriter, image: Tensor, window: Window) -> Tensor:
 
 
 def _l2(n: NodeWriter, image: Tensor, window: Window) -> Tensor:
-    dilated = tuple(window.dilations) != (1, 1)
-    if window.is_plain and not window.ceil and not dilated:
+    if window.is_plain and not window.is_dilated:
         return n.call("LpPool", image, p=2, **window.options(padded=True))
     image = n.widened(image)
     return n.call("Sqrt", _sums(n, n.call("Mul", image, image), window, n.type("input").shape))
@@ -153,15 +144,14 @@ def _l2(n: NodeWriter, image: Tensor, window: Window) -> Tensor:
 
 def _sums(n: NodeWriter, image: Tensor, window: Window, shape: Sequence[Dim] | None) -> Tensor:
     """The sum of each window, as a convolution with ones of each channel; ``shape`` None for one channel."""
-    if window.ceil:
-        n.unsupported("windows that are dilated, or beside the input, with sizes rounded up that are not known")
     ones = n.constant(np.ones((1, 1, *window.kernel), image.dtype))  # type: ignore[arg-type]
-    options = window.options(padded=True) | {"dilations": window.dilations, "ceil_mode": None}
-    if shape is None:
-        return n.call("Conv", image, ones, **options)
-    batches, channels = pick(shape, n.attrs["layout"], "nc")
-    flat = n.call("Conv", n.reshape(image, (batches * channels, 1, *window.sizes)), ones, **options)
-    return n.reshape(flat, (batches, channels, *window.counts))
+    by_itself = known(*window.padding)
+    if shape is not None:
+        batches, channels = pick(shape, n.attrs["layout"], "nc")
+        image = n.reshape(image, (batches * channels, 1, *window.sizes))
+    padded = image if by_itself else window.padded(n, image, 0.0)
+    sums = n.call("Conv", padded, ones, **window.options(padded=by_itself))
+    return sums if shape is None else n.reshape(sums, (batches, channels, *window.counts))
 
 
 _POOLS = {"average_pool2d": _average, "l2_pool2d": _l2, "max_pool2d": _max}
