@@ -7,7 +7,7 @@ from functools import partial
 from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
-from .precision import in_floats, is_unsigned
+from .precision import in_floats, is_float, is_unsigned
 
 _SINCE_1 = {
     "Neg": "neg",
@@ -42,9 +42,12 @@ def absolute(n: NodeContext) -> Tensor:
 
 @onnx_op("Sign", 9, 13)
 def sign(n: NodeContext) -> Tensor:
-    """0 for NaN, which the standard leaves open."""
+    """NaN for NaN, which the standard leaves open."""
     x = n.tensor(0)
-    return n.emit("min", x, n.scalar(1, like=x)) if is_unsigned(x) else n.emit("sign", x)
+    if is_unsigned(x):
+        return n.emit("min", x, n.scalar(1, like=x))
+    found = n.emit("sign", x)
+    return n.emit("where", n.emit("is_nan", x), x, found) if is_float(x) else found
 
 
 @onnx_op("Erf", 9, 13)
