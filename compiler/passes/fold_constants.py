@@ -22,9 +22,13 @@ EXPANDED_BYTES = 1024
 _MAX_WORK = {
     "matmul": 2 * 10**9,
     "gemm": 2 * 10**9,
+    "matmul_integer": 2 * 10**9,
     **dict.fromkeys(("conv2d", "conv_transpose2d", "gru", "gru_cell", "lstm", "lstm_cell"), 10**8),
+    **dict.fromkeys(("conv_integer", "deform_conv", "recurrent"), 10**8),
 }
 """Multiplications up to which an expensive operator is computed at compile time, about a second in NumPy."""
+
+_PRODUCTS = ("matmul", "gemm", "matmul_integer")
 
 
 def fold_constants(graph: Graph, context: Context) -> Graph:
@@ -68,7 +72,7 @@ def _work(node: Node) -> int:
         return 0
     first, second = node.present[:2]
     results = sum(prod(v.shape) for v in node.outputs)
-    return results * (max(first.shape[-2:]) if node.op in ("matmul", "gemm") else prod(second.shape))
+    return results * (max(first.shape[-2:]) if node.op in _PRODUCTS else prod(second.shape))
 
 
 def _fold(node: Node, folded: dict[Value, Value], context: Context) -> None:

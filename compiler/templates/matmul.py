@@ -54,7 +54,7 @@ def matmul(node: Node, lowering: Lowering) -> None:
     epilogue = lowering.epilogue(node)
     a, b = epilogue.operand_values
     assert a is not None and b is not None
-    _lower(lowering, epilogue, Side(a, True), Side(b, False), {})
+    lower_product(lowering, epilogue, Side(a, True), Side(b, False), {})
 
 
 @template("gemm", epilogue=True)
@@ -64,10 +64,11 @@ def gemm(node: Node, lowering: Lowering) -> None:
     a, b = epilogue.operand_values[:2]
     assert a is not None and b is not None
     attrs = epilogue.root.attrs
-    _lower(lowering, epilogue, Side(a, not attrs["a_transpose"]), Side(b, attrs["b_transpose"]), attrs)
+    lower_product(lowering, epilogue, Side(a, not attrs["a_transpose"]), Side(b, attrs["b_transpose"]), attrs)
 
 
-def _lower(lowering: Lowering, epilogue: Epilogue, a: Side, b: Side, attrs: Mapping[str, Any]) -> None:
+def lower_product(lowering: Lowering, epilogue: Epilogue, a: Side, b: Side, attrs: Mapping[str, Any]) -> None:
+    """A product of two operands, with what gemm's attributes ask for, if there are any."""
     *outer, rows, columns = epilogue.shape
     batches = tuple(outer)
     dtype = a.value.dtype
