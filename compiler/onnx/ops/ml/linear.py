@@ -7,7 +7,7 @@ import numpy as np
 from ...node import NodeContext
 from ...registry import ML, onnx_op
 from ...tensor import Tensor
-from .scores import above_zero, features, integer_labels, labels_at, transform, transform_of, two_scores
+from .scores import above_zero, features, integer_labels, labels_at, score_pair, transform, transform_of
 
 
 def _scores(n: NodeContext, x: Tensor, targets: int) -> Tensor:
@@ -42,7 +42,11 @@ def linear_classifier(n: NodeContext) -> tuple[Tensor, Tensor]:
     if len(labels) not in (0, 2):
         raise n.error(f"{len(labels)} class labels are given, expected two for one score")
     chosen = labels_at(n, labels or (0, 1), above_zero(n, scores))
-    result = two_scores(n, scores, name) if labels else transform(n, name, scores)
+    result = (
+        score_pair(n, name, scores, n.emit("sub", n.scalar(1, scores), scores))
+        if labels
+        else transform(n, name, scores)
+    )
     return chosen, n.cast(result, "float32")
 
 

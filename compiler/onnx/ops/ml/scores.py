@@ -11,7 +11,7 @@ from ...errors import OnHostError
 from ...node import NodeContext
 from ...tensor import Tensor
 
-__all__ = ["features", "integer_labels", "transform", "transform_of", "two_scores"]
+__all__ = ["above_zero", "features", "integer_labels", "labels_at", "score_pair", "transform", "transform_of"]
 
 _ERF_INVERSE = 0.147
 """The constant of Winitzki, "A handy approximation for the error function and its inverse", 2008."""
@@ -96,12 +96,17 @@ def labels_at(n: NodeContext, labels: Sequence[int], places: Tensor) -> Tensor:
     return n.emit("gather", n.constant(np.array(labels, np.int64)), places, axis=0)
 
 
-def two_scores(n: NodeContext, s: Tensor, name: str) -> Tensor:
-    """The scores of two classes [rows, 2] for the second's [rows, 1], after a post-transform, as ONNX Runtime does."""
-    if name == "LOGISTIC":
-        return n.emit("sigmoid", n.emit("concat", n.emit("neg", s), s, axis=1))
-    both = n.emit("concat", n.emit("sub", n.scalar(1, s), s), s, axis=1)
-    return transform(n, name, both) if name == "PROBIT" else both
+def score_pair(n: NodeContext, name: str, score: Tensor, other: Tensor) -> Tensor:
+    """The two scores [rows, 2] that one score [rows, 1] of two classes stands for, after a post-transform.
+
+    ``other, score`` with NONE; with PROBIT that of ``1 - score`` and ``score``; else that of ``-score`` and ``score``.
+    """
+    first = other
+    if name == "PROBIT":
+        first = n.emit("sub", n.scalar(1, score), score)
+    elif name != "NONE":
+        first = n.emit("neg", score)
+    return transform(n, name, n.emit("concat", first, score, axis=1))
 
 
 def above_zero(n: NodeContext, s: Tensor) -> Tensor:

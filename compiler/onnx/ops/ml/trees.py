@@ -12,7 +12,7 @@ from ...host.registry import HostNode
 from ...node import NodeContext
 from ...registry import ML, onnx_op
 from ...tensor import Tensor
-from .scores import integer_labels, labels_at, transform, transform_of
+from .scores import integer_labels, labels_at, score_pair, transform, transform_of
 
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
@@ -98,9 +98,7 @@ def tree_ensemble_classifier(n: NodeContext) -> tuple[Tensor, Tensor]:
     other = n.emit("neg", single) if negated else n.emit("sub", n.scalar(1, single), single)
     above = n.emit("greater", single, other, dtype="bool")
     places = n.emit("cast", n.reshape(above, (single.shape[0],)), data_type="int64", dtype="int64")
-    both = n.emit("concat", other, single, axis=1)
-    shown = transform(n, name, both) if name in ("LOGISTIC", "PROBIT") else both
-    return labels_at(n, labels, places), n.cast(shown, "float32")
+    return labels_at(n, labels, places), n.cast(score_pair(n, name, single, other), "float32")
 
 
 @onnx_op("TreeEnsembleRegressor", 1, 3, 5, domain=ML)
