@@ -129,6 +129,7 @@ def _node(call: Call, values: Names, nodes: Names) -> OnnxNode:
         _trimmed(tuple("" if t is None else values.of(t) for t in call.inputs)),
         tuple(values.of(t, f"{name}_output{suffix}") for t, suffix in zip(call.outputs, suffixes)),
         {key: _attribute(key, value, name, values, nodes) for key, value in call.attributes.items()},
+        domain=call.domain,
         name=name,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from basalt.errors import UnsupportedError, ValidationError
-from basalt.serialization.onnx import OnnxModel
+from basalt.serialization.onnx import OnnxGraph, OnnxModel
 
 from ...executable import Executable
 from ...ir import FUSED, Constants, Graph, Node, Value
@@ -103,16 +103,18 @@ class _Export:
             raise UnsupportedError(f"the graph cannot be written as ONNX at opset {self._writer.opset}:\n  {lines}")
         from basalt import __version__
 
+        graph = self._assemble(name, outputs)
+        domains = dict.fromkeys(["", *(node.domain for node in graph.nodes)])
         return OnnxModel(
-            graph=self._assemble(name, outputs),
-            opset_imports={"": self._writer.opset},
+            graph=graph,
+            opset_imports={domain: self._writer.opset_of(domain) for domain in domains},
             ir_version=_ir_version(self._writer.opset),
             producer_name="basalt",
             producer_version=__version__,
             metadata_props=dict(metadata),
         )
 
-    def _assemble(self, name: str, outputs: Sequence[Tensor]) -> Any:
+    def _assemble(self, name: str, outputs: Sequence[Tensor]) -> OnnxGraph:
         inputs = [self._tensors[v] for v in self._graph.inputs]
         names = Names([t.name for t in inputs] + [n for n, _ in self._graph.outputs])
         for t in inputs:
@@ -143,7 +145,7 @@ class _Export:
         start = len(self._writer.calls)
         try:
             results = self._exported(node)
-        except UnsupportedError as error:
+        except (UnsupportedError, ValidationError) as error:
             self._faults.append(f"{node.op}{f' {node.label!r}' if node.label else f' (node {index})'}: {error}")
             results = [Tensor(self._writer.carrier(v.dtype)) for v in node.outputs]
         for value, tensor in zip(node.outputs, results):

@@ -46,6 +46,11 @@ class NodeWriter:
         operator = ops.get(node.op)
         self._places = {} if operator.variadic else {o.name: i for i, o in enumerate(operator.operands)}
 
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The names of the core operator's operands, none for one that takes a sequence."""
+        return tuple(self._places)
+
     def __getitem__(self, name: str) -> Tensor:
         """A required operand, by the name that the core operator gives it."""
         tensor = self.get(name)

@@ -16,13 +16,13 @@ _GROUPS: tuple[tuple[frozenset[str], str], ...] = (
     (
         _HALF,
         "Abs Neg Ceil Floor Cos Exp Log Reciprocal Round Sin Sqrt Add Sub Mul Div Pow Mod Equal Greater GreaterOrEqual "
-        "Less LessOrEqual IsNaN Sigmoid Tanh MaxPool Softmax Tile MatMul Expand GRU LSTM DeformConv CumProd",
+        "Less LessOrEqual IsNaN Sigmoid Tanh MaxPool Softmax Tile MatMul Expand RNN GRU LSTM DeformConv CumProd",
     ),
     (
         _SINGLE_ONLY,
         "Erf Tan Elu HardSigmoid HardSwish LeakyRelu Softplus Softsign Conv ConvTranspose AveragePool LpPool "
         "GlobalAveragePool GlobalMaxPool BatchNormalization InstanceNormalization Asin Acos Atan Sinh Cosh Asinh Acosh "
-        "Atanh Gelu",
+        "Atanh Gelu MaxRoiPool",
     ),
     (_SHORT, "Max Min Clip"),
     (_SHORT | {"bool", "uint64"}, "Where"),

@@ -28,15 +28,15 @@ WIDER: dict[str, tuple[str, ...]] = {
 """Data types that hold every value of a narrower one, the nearest first."""
 
 
-def signature(operator: str, opset: int) -> Schema:
-    """An operator's signature at an opset.
+def signature(operator: str, opset: int, domain: str = "") -> Schema:
+    """An operator's signature at an opset of its domain.
 
     Raises:
         UnsupportedError: if it came later; says from which opset on it exists.
     """
-    found = schema_for("", operator, opset)
+    found = schema_for(domain, operator, opset)
     if found is None:
-        versions = schemas("", operator)
+        versions = schemas(domain, operator)
         since = f"it is there from opset {versions[0].since} on" if versions else "no opset has it"
         raise UnsupportedError(f"ONNX has no {operator} at opset {opset}; {since}")
     return found

@@ -42,13 +42,14 @@ class Body:
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """A node of ai.onnx. ``base`` is what its name starts from, and all of it where ``is_main``."""
+    """A node. ``base`` is what its name starts from, and all of it where ``is_main``."""
 
     op_type: str
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
     attributes: dict[str, Any]
     base: str = ""
+    domain: str = ""
     is_main: bool = False
 
     def bodies(self) -> list[Body]:

@@ -19,6 +19,8 @@ from .tensor import Body, Call, Tensor
 
 __all__ = ["GraphWriter"]
 
+DOMAINS = {"ai.onnx.ml": 3}
+"""The versions of other domains: those that came with the oldest opset that is written."""
 _SMALL = 1024
 """Elements up to which a constant is converted while writing, and equal constants are merged."""
 
@@ -36,6 +38,10 @@ class GraphWriter:
         self.calls: list[Call] = []
         self.base = ""
         self._small: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
+
+    def opset_of(self, domain: str) -> int:
+        """The version of a domain's operators."""
+        return self.opset if domain == "" else DOMAINS[domain]
 
     def carrier(self, dtype: str) -> str:
         """The data type that values of a type have: int4 does not exist before opset 21, int8 holds it there."""
@@ -63,9 +69,10 @@ class GraphWriter:
         to: str | None = None,
         outputs: int = 1,
         wraps: bool = False,
+        domain: str = "",
         **attributes: Any,
     ) -> tuple[Tensor, ...]:
-        """Call an operator of ai.onnx; attributes that are None are left out.
+        """Call an operator; attributes that are None are left out.
 
         Args:
             op_type: the operator.
@@ -73,11 +80,12 @@ class GraphWriter:
             to: the data type of the outputs, where an attribute or nothing decides it.
             outputs: how many there are.
             wraps: whether uint64 may be computed as int64 of the same bits.
+            domain: that of the operator.
             attributes: numbers, strings, tuples of them, OnnxTensor or Body.
 
         Operands of a type that the operator lacks are cast to a wider one, results of that type back.
         """
-        schema = signature(op_type, self.opset)
+        schema = signature(op_type, self.opset_of(domain), domain)
         working = working_types(schema, inputs, wraps)
         results = output_types(schema, inputs, outputs, to)
         cast_inputs = tuple(
@@ -88,7 +96,7 @@ class GraphWriter:
             formal = schema.outputs[min(place, len(schema.outputs) - 1)]
             direct.append(Tensor(working[formal.type_variable] if follows else dtype))
         given = {name: value for name, value in attributes.items() if value is not None}
-        self.calls.append(Call(op_type, cast_inputs, tuple(direct), given, self.base))
+        self.calls.append(Call(op_type, cast_inputs, tuple(direct), given, self.base, domain))
         return tuple(self.cast(made, dtype) for made, (dtype, _) in zip(direct, results))
 
     def cast(self, x: Tensor, dtype: str) -> Tensor:

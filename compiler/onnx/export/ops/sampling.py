@@ -1,4 +1,4 @@
-"""Images sampled at places that tensors name: grid_sample, roi_align, deform_conv."""
+"""Images sampled at places that tensors name: grid_sample, roi_align, max_roi_pool, deform_conv."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ def grid_sample(n: NodeWriter) -> Tensor:
 
 @exports("roi_align")
 def roi_align(n: NodeWriter) -> Tensor:
-    image, rois = n["input"], n["rois"]
-    if image.dtype != rois.dtype:
-        wide = "float64" if "float64" in (image.dtype, rois.dtype) else "float32"
-        image, rois = n.cast(image, wide), n.cast(rois, wide)
+    image, rois = _of_one_type(n)
     batches = n.type("input").shape[0]
     low, high = n.scalar(0, "int64"), n.reshape(n.call("Sub", n.sizes((batches,)), n.ints((1,))), ())
     indices = n.call("Clip", n.cast(n["batch_indices"], "int64"), low, high)
@@ -46,6 +43,22 @@ def roi_align(n: NodeWriter) -> Tensor:
         sampling_ratio=n.attrs["sampling_ratio"],
         spatial_scale=float(n.attrs["spatial_scale"]),
     )
+
+
+@exports("max_roi_pool")
+def max_roi_pool(n: NodeWriter) -> Tensor:
+    image, rois = _of_one_type(n)
+    shape = (n.attrs["output_height"], n.attrs["output_width"])
+    return n.call("MaxRoiPool", image, rois, pooled_shape=shape, spatial_scale=float(n.attrs["spatial_scale"]))
+
+
+def _of_one_type(n: NodeWriter) -> tuple[Tensor, Tensor]:
+    """The image and the regions, in the wider one's type where they differ."""
+    image, rois = n["input"], n["rois"]
+    if image.dtype == rois.dtype:
+        return image, rois
+    wide = "float64" if "float64" in (image.dtype, rois.dtype) else "float32"
+    return n.cast(image, wide), n.cast(rois, wide)
 
 
 @exports("deform_conv")
