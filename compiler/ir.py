@@ -7,7 +7,7 @@ rules in :mod:`.verify`, rewriting in :mod:`.passes`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -153,6 +153,8 @@ class Constants:
     def __init__(self) -> None:
         self._arrays: list[np.ndarray] = []
         self._keys: dict[int, int] = {}
+        self._derived: dict[tuple[Any, ...], np.ndarray] = {}
+        self._inherited = 0
 
     def __len__(self) -> int:
         return len(self._arrays)
@@ -161,6 +163,7 @@ class Constants:
         """A store with the same arrays under the same keys; what is added to one is not added to the other."""
         other = Constants()
         other._arrays, other._keys = list(self._arrays), dict(self._keys)
+        other._derived, other._inherited = self._derived, len(self._arrays)
         return other
 
     def add(self, array: np.ndarray, name: str = "") -> Value:
@@ -180,6 +183,20 @@ class Constants:
         if value.constant is None:
             raise KeyError(f"{value!r} is no constant")
         return self._arrays[value.constant]
+
+    def derived(self, value: Value, layout: tuple[object, ...], make: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """What ``make`` gives for a constant's array, made once for this store and all copies if they share the array.
+
+        ``layout`` names what is made of it.
+        """
+        array = self.array(value)
+        assert value.constant is not None
+        if value.constant >= self._inherited:
+            # An array of this copy alone: another copy may have another one under its key.
+            return make(array)
+        key = (value.constant, *layout)
+        found = self._derived.get(key)
+        return self._derived.setdefault(key, make(array)) if found is None else found
 
     def scalar(self, value: Value | None) -> float | int | None:
         """The number that every element of a constant equals, if it is a one-element constant; else None."""

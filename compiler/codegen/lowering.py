@@ -125,10 +125,10 @@ class Lowering:
         return allocate(Storage.CONSTANT, ops.dtype_name(array.dtype), array.shape, index)
 
     def packed(self, value: Value, layout: tuple[object, ...], pack: Callable[[np.ndarray], np.ndarray]) -> View:
-        """A constant operand in another layout, made once for all nodes that want it so."""
+        """A constant operand in another layout, made once for all nodes and programs that want it so."""
         key = (value.constant, *layout)
         if key not in self._packed:
-            self._packed[key] = self.add_constant(pack(self.constants.array(value)))
+            self._packed[key] = self.add_constant(self.constants.derived(value, layout, pack))
         return self._packed[key]
 
     # How nodes are lowered
