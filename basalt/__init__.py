@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from basalt.compiler.files import load, save
     from basalt.compiler.graph import MLGraph
     from basalt.compiler.model import Model
+    from basalt.compiler.onnx.export import save_onnx, to_onnx
     from basalt.compiler.onnx.model import OnnxExecutable
     from basalt.context import MLContext, MLTensor
     from basalt.errors import BasaltError, InvalidStateError, ModelFormatError, UnsupportedError, ValidationError
@@ -61,7 +62,9 @@ _HOMES = {
     "get_num_threads": "basalt.runtime.threads",
     "load": "basalt.compiler.files",
     "save": "basalt.compiler.files",
+    "save_onnx": "basalt.compiler.onnx.export",
     "set_num_threads": "basalt.runtime.threads",
+    "to_onnx": "basalt.compiler.onnx.export",
 }
 """The module of each public name."""
 
@@ -95,7 +98,9 @@ __all__ = [
     "get_num_threads",
     "load",
     "save",
+    "save_onnx",
     "set_num_threads",
+    "to_onnx",
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from basalt import serialization
 from basalt.errors import UnsupportedError, ValidationError
+from basalt.runtime.program import Program
 from basalt.serialization import MAGIC, GraphData
 
 from .exchange import to_data
@@ -64,14 +65,24 @@ def load(source: Any, *, threads: int | None = None, eager_first_run: bool | Non
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model or a built graph, weights included, or a compiled program to a ``.bsl`` file.
 
+    Under a name that ends in ``.onnx`` a model or graph becomes an ONNX model; ``save_onnx`` has options for that.
     The file appears under its name only when it is complete; an earlier file of that name stays until then.
 
     Raises:
-        ValidationError: for anything else, and for a graph larger than 2**31 - 25 bytes.
+        ValidationError: for anything else, for a graph larger than 2**31 - 25 bytes, and for a program under a name
+            that ends in ``.onnx``.
+        UnsupportedError: for what ONNX cannot say, and for a model of which no single graph is known.
         InvalidStateError: for a destroyed graph.
         OSError: if the file cannot be written.
     """
-    if isinstance(model, Executable):
+    is_onnx = os.path.splitext(os.fsdecode(path))[1].lower() in _ONNX.suffixes
+    if is_onnx and isinstance(model, Program):
+        raise ValidationError(f"save: a compiled program cannot become the ONNX model {os.fsdecode(path)!r}")
+    if is_onnx and isinstance(model, Executable):
+        from .onnx.export import save_onnx
+
+        save_onnx(model, path)
+    elif isinstance(model, Executable):
         model.check_usable("save")
         metadata = model.metadata if isinstance(model, Model) else {}
         serialization.save(path, to_data(model.graph, model.constants, metadata))

@@ -16,6 +16,7 @@ import basalt
 from basalt.cli.arguments import help_if_alone
 from basalt.cli.cache import cache
 from basalt.cli.compile import compile_command
+from basalt.cli.export import export
 from basalt.cli.ops import ops
 from basalt.cli.run import run_command
 from basalt.cli.show import show
@@ -37,7 +38,7 @@ def cli(context: click.Context) -> None:
     help_if_alone(context)
 
 
-for command in (run_command, compile_command, show, cache, ops):
+for command in (run_command, compile_command, show, export, cache, ops):
     cli.add_command(command)
 
 
