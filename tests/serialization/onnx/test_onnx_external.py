@@ -103,6 +103,31 @@ def test_links_that_lead_out(folder: Path) -> None:
             load(folder, external(location))
 
 
+def test_systems_that_cannot_open_relative_to_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "supports_dir_fd", set())
+    assert load(folder, external("sub/w.bin")).initializers["w"].array().tolist() == WEIGHTS.tolist()
+
+
+def test_folders_are_opened_step_by_step(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that takes a folder's place after its path was resolved is not followed."""
+    elsewhere = folder.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "w.bin").write_bytes(WEIGHTS.tobytes())
+    resolve = os.path.realpath
+
+    def resolve_and_swap(path: str) -> str:
+        found = resolve(path)
+        if found.endswith("sub/w.bin") and not (folder / "sub").is_symlink():
+            (folder / "sub").rename(folder / "old")
+            (folder / "sub").symlink_to(elsewhere)
+        return found
+
+    monkeypatch.setattr(os.path, "realpath", resolve_and_swap)
+    with pytest.raises(ModelFormatError, match="cannot open the external data"):
+        load(folder, external("sub/w.bin"))
+    assert (folder / "sub").is_symlink()
+
+
 def test_a_pipe_is_no_file(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     with pytest.raises(ModelFormatError, match="not a regular file"):
@@ -144,9 +169,10 @@ def test_saving_takes_the_weights_along(folder: Path, tmp_path: Path) -> None:
 
 def nested_model() -> OnnxModel:
     inner = OnnxGraph("inner", initializers=(OnnxTensor.from_array("big", np.full(2000, 3, np.uint8)),))
+    weights = OnnxTensor.from_array("then", np.full(3000, 4, np.uint8))
     other = OnnxGraph("other", initializers=(inner.initializers[0],))
     branches = {
-        "then_branch": OnnxAttribute("then_branch", "GRAPH", inner),
+        "then_branch": OnnxAttribute("then_branch", "GRAPH", OnnxGraph("then", initializers=(weights,))),
         "branches": OnnxAttribute("branches", "GRAPHS", (inner, other)),
     }
     node = OnnxNode("If", ("c",), ("y",), branches)
@@ -164,7 +190,7 @@ def test_save_with_external_data(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     made.save(path, external_data="m.weights")
     assert path.stat().st_size < 8000
-    assert (tmp_path / "m.weights").stat().st_size == 1_606_032
+    assert (tmp_path / "m.weights").stat().st_size == 1_609_080
     again = OnnxModel.load(path)
     assert again == made
     offsets = {name: getattr(tensor.data, "entries", {}) for name, tensor in again.initializers.items()}

@@ -235,18 +235,28 @@ def nested_graphs(depth: int) -> bytes:
     return model(graph)
 
 
-def nested_types(depth: int) -> bytes:
+def nested_type(depth: int) -> bytes:
     kind = b""
-    for _ in range(depth):
+    for _ in range(depth - 1):
         kind = data(4, data(1, kind))
-    return model(data(11, data(2, kind)))
+    return kind
+
+
+def nested_types(depth: int) -> bytes:
+    return model(data(11, data(2, nested_type(depth))))
+
+
+def nested_in_function(depth: int) -> bytes:
+    attribute = data(5, data(1, "t"), num(20, 13), data(14, nested_type(depth)))
+    return model(head=data(25, data(1, "f"), data(7, data(4, "Op"), attribute)))
 
 
 def test_nesting_is_bounded() -> None:
     assert len(OnnxModel.load(nested_graphs(30)).nodes) == 1
     assert len(OnnxModel.load(nested_types(40)).inputs) == 1
     assert len(OnnxModel.load(nested_graphs(30)).to_bytes()) == len(nested_graphs(30))
-    for bomb in (nested_graphs(40), nested_graphs(3000), nested_types(60), nested_types(3000)):
+    assert len(OnnxModel.load(nested_in_function(50)).functions) == 1
+    for bomb in (nested_in_function(51), nested_graphs(40), nested_graphs(3000), nested_types(60), nested_types(3000)):
         assert "nested more than 100 deep" in refusal(bomb)
 
 

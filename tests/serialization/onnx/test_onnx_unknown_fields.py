@@ -14,6 +14,7 @@ UNKNOWN = {
     "64 bits": key(61, 1) + b"12345678",
     "length-delimited": data(62, "text"),
     "group": key(63, 3) + num(1, 2) + key(9, 3) + key(9, 4) + data(2, "x") + key(63, 4),
+    "largest number": num((1 << 29) - 1, 5),
     "32 bits": key(64, 5) + b"1234",
 }
 
