@@ -112,8 +112,9 @@ def prelu(n: NodeWriter) -> Tensor:
 
 @exports("relu")
 def relu(n: NodeWriter) -> Tensor:
+    """Integers by Max: ONNX Runtime cannot load a Clip behind a Relu of integers."""
     x = n["input"]
-    return n.call("Relu", x) if n.runs("Relu", x.dtype) or is_float(x.dtype) else n.call("Max", x, n.scalar(0, x.dtype))
+    return n.call("Relu", x) if is_float(x.dtype) else n.call("Max", x, n.scalar(0, x.dtype))
 
 
 @exports("softplus")

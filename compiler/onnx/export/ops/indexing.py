@@ -44,7 +44,7 @@ def _clipped(n: NodeWriter) -> Tensor:
     if indices.dtype == "uint32":
         indices = n.cast(indices, "int64")
     if indices.array is not None and isinstance(size, int):
-        return _inside(n, indices, (size,))
+        return _inside(n, indices, np.asarray(size))
     if isinstance(size, int):
         low, high = n.scalar(-size, indices.dtype), n.scalar(size - 1, indices.dtype)
     else:
@@ -58,15 +58,14 @@ def clipped_coordinates(n: NodeWriter) -> Tensor:
     assert isinstance(depth, int)
     shape = n.type("input").shape[:depth]
     if indices.array is not None and known(*shape):
-        return _inside(n, indices, shape)
+        return _inside(n, indices, np.asarray(shape))
     low, high = _bounds(n, shape)
     return n.call("Min", n.call("Max", indices, low), high)
 
 
-def _inside(n: NodeWriter, indices: Tensor, shape: Sequence[Dim]) -> Tensor:
-    """Constant indices, replaced only where one lies outside."""
+def _inside(n: NodeWriter, indices: Tensor, size: np.ndarray) -> Tensor:
+    """Constant indices, replaced only where one lies outside; ``size`` of one dimension, or of each coordinate's."""
     assert indices.array is not None
-    size = np.asarray(shape, np.int64)
     clipped = np.clip(indices.array, -size, size - 1)
     if np.array_equal(clipped, indices.array):
         return indices
