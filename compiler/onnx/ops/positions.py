@@ -20,6 +20,13 @@ def size_tensor(size: Dim, dtype: str = "int64") -> Tensor:
     return of_elements(dtype, held)
 
 
+def size_vector(sizes: Sequence[Dim]) -> Tensor:
+    """Sizes as data, int64[len(sizes)]."""
+    held: Any = np.empty(len(sizes), object)
+    held[:] = sizes
+    return of_elements("int64", held)
+
+
 def counting(n: NodeContext, size: Dim) -> Tensor:
     """The numbers from 0 to ``size - 1``, int64[size]."""
     if isinstance(size, int):
@@ -36,15 +43,6 @@ def counting_along(n: NodeContext, size: Dim, axis: int, rank: int) -> Tensor:
 def wide_indices(n: NodeContext, indices: Tensor) -> Tensor:
     """Indices in int64."""
     return indices if indices.dtype == "int64" else n.emit("cast", indices, data_type="int64")
-
-
-def inside(n: NodeContext, indices: Tensor, size: Dim) -> Tensor:
-    """int64 indices into an axis, negative ones counted from its end; those beyond moved to the nearer end."""
-    total = size_tensor(size)
-    negative = n.emit("lesser", indices, n.scalar(0, indices), dtype="bool")
-    counted = n.emit("where", negative, n.emit("add", indices, total), indices)
-    top = n.emit("sub", total, n.scalar(1, total))
-    return n.emit("max", n.emit("min", counted, top), n.scalar(0, total))
 
 
 def coordinates(n: NodeContext, parts: Sequence[Tensor], shape: Sequence[Dim]) -> Tensor:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from onnx import helper, numpy_helper
 
 from basalt.onnx_backend import Backend
 
-__all__ = ["check", "model_of", "reference", "run", "same"]
+__all__ = ["BOTH", "check", "model_of", "ort", "reference", "run", "same"]
 
 Given = Sequence["np.ndarray | None"]
 
@@ -68,6 +69,18 @@ def reference(op: str, version: int, inputs: Given, **options: Any) -> list[np.n
     model = model_of(op, version, inputs, **options)
     found = ReferenceEvaluator(model).run(None, {f"x{i}": x for i, x in enumerate(inputs) if x is not None})
     return [np.asarray(f) for f in found]
+
+
+def ort(op: str, version: int, inputs: Given, **options: Any) -> np.ndarray:
+    """ONNX Runtime's only output; the test is skipped where it is not installed."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 4
+    model = model_of(op, version, inputs, **options).SerializeToString()
+    session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {f"x{i}": x for i, x in enumerate(inputs) if x is not None})
+    result: np.ndarray = found
+    return result
 
 
 def same(result: np.ndarray, expected: np.ndarray, rtol: float = 1e-5, atol: float = 1e-6) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import ml_dtypes
 
 from basalt.errors import ValidationError
 
-from .single import BOTH, check, model_of, reference, run
+from .single import BOTH, check, ort, reference, run
 
 X = np.random.default_rng(0).standard_normal((1, 2, 5, 6)).astype(np.float32)
 MODES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
@@ -27,18 +26,6 @@ ROUNDING = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 def floats(*values: float) -> np.ndarray:
     return np.array(values, np.float32)
-
-
-def ort(op: str, version: int, inputs: Sequence[np.ndarray | None], **options: Any) -> np.ndarray:
-    """ONNX Runtime's result."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    settings_ = onnxruntime.SessionOptions()
-    settings_.log_severity_level = 4
-    model = model_of(op, version, inputs, **options).SerializeToString()
-    session = onnxruntime.InferenceSession(model, settings_, providers=["CPUExecutionProvider"])
-    (found,) = session.run(None, {f"x{i}": x for i, x in enumerate(inputs) if x is not None})
-    result: np.ndarray = found
-    return result
 
 
 @pytest.mark.parametrize("coordinates", [*MODES, "half_pixel_symmetric"])
