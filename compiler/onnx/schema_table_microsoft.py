@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from .host.registry import registered
 from .registry import MICROSOFT, translators
 from .schema_table import type_name
 
@@ -54,6 +55,7 @@ def table() -> dict[str, Any]:
     from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
     wanted = {name for domain, name in translators() if domain == MICROSOFT}
+    wanted |= {name for domain, name, _ in registered() if domain == MICROSOFT}
     lists: dict[str, int] = {}
     domains: dict[str, dict[str, dict[str, Any]]] = {"": {}, MICROSOFT: {}}
     for schema in sorted(get_all_operator_schema(), key=lambda s: (s.domain, s.name, s.since_version)):
