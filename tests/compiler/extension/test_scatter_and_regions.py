@@ -1,0 +1,51 @@
+"""Compiled scattering with reductions and pooling over regions, against their NumPy semantics."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from ..compiled.forms import EXACT, Bench, Tolerance, fill
+
+ROUNDED = Tolerance(ulps=1.0, signed_zeros=False)
+PLACES = np.array([[0, 1], [2, -1], [0, 1], [9, -9], [1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int8", "uint64"])
+def test_scatter_nd_reduce(reduction: str, dtype: str) -> None:
+    bench = Bench(Random(len(dtype)))
+    x = bench.operand(fill(bench, (3, 4, 5), dtype, wild=False), dtype)
+    indices = bench.operand(PLACES, "int64", ("plain", "transposed", "reversed"))
+    updates = bench.operand(fill(bench, (6, 5), dtype, wild=False), dtype)
+    y = bench.maker.call("scatter_nd_reduce", x, indices, updates, reduction)
+    bench.check(bench.result(y), ROUNDED if reduction in ("add", "mul") else EXACT)
+
+
+def test_scatter_nd_reduce_of_single_elements_and_of_nothing() -> None:
+    for count in (0, 1, 40):
+        bench = Bench(Random(count))
+        x = bench.input(np.arange(7), "int32")
+        indices = bench.input(np.arange(count)[:, None] % 9 - 1, "int32")
+        updates = bench.input(np.arange(count), "int32")
+        bench.check([bench.maker.call("scatter_nd_reduce", x, indices, updates, "add")], EXACT)
+
+
+ROIS = np.array(
+    [[0, 0, 0, 7, 8], [1, 1.5, 2.5, 5, 3], [1, -3, -2, 12, 14], [0, 5, 5, 2, 2], [7, 0, 0, 0, 0],
+     [-5, 100, 100, 200, 200], [np.nan, np.nan, 0, 1, 1], [0, 0, 0, np.inf, 3], [1, -1e30, -1e30, 1e30, 1e30], [0, -np.inf, 0, 5, 5]],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+@pytest.mark.parametrize(("bins", "scale"), [((1, 1), 1.0), ((3, 2), 0.9), ((7, 7), 0.31)])
+def test_max_roi_pool(dtype: str, bins: tuple[int, int], scale: float) -> None:
+    bench = Bench(Random(bins[0]))
+    image = np.random.default_rng(1).normal(size=(2, 3, 9, 8))
+    image[0, 1, 4, 4] = np.nan
+    images = bench.operand(image, dtype, ("plain", "transposed", "reversed"))
+    rois = bench.input(ROIS.clip(-6e4, 6e4) if dtype == "float16" else ROIS, dtype)
+    options = {"output_height": bins[0], "output_width": bins[1], "spatial_scale": scale}
+    bench.check(bench.result(bench.maker.call("max_roi_pool", images, rois, **options)), EXACT)
