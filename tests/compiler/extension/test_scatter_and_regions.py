@@ -35,7 +35,8 @@ def test_scatter_nd_reduce_of_single_elements_and_of_nothing() -> None:
 
 ROIS = np.array(
     [[0, 0, 0, 7, 8], [1, 1.5, 2.5, 5, 3], [1, -3, -2, 12, 14], [0, 5, 5, 2, 2], [7, 0, 0, 0, 0],
-     [-5, 100, 100, 200, 200], [np.nan, np.nan, 0, 1, 1], [0, 0, 0, np.inf, 3], [1, -1e30, -1e30, 1e30, 1e30], [0, -np.inf, 0, 5, 5]],
+     [-5, 100, 100, 200, 200], [np.nan, np.nan, 0, 1, 1],
+     [0, 0, 0, np.inf, 3], [1, -1e30, -1e30, 1e30, 1e30], [0, -np.inf, 0, 5, 5]],
 )  # fmt: skip
 
 
