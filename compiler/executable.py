@@ -24,6 +24,8 @@ from .text import print_graph
 if TYPE_CHECKING:
     from basalt.serialization import TensorSpec
 
+    from .codegen.choices import Choices
+
 __all__ = ["Executable"]
 
 MAX_PROGRAMS = 64
@@ -66,6 +68,7 @@ class Executable:
         self._program: Runnable | None = None
         self._programs = ProgramCache(self._plan, _eager(eager), max_programs)
         self._ready = self._programs.ready
+        self._choices: Choices | None = None
         self._output_shapes: dict[Any, dict[str, tuple[int, ...]]] = {}
 
     @property
@@ -256,8 +259,20 @@ class Executable:
     def _plan(self, key: Signature) -> tuple[Plan, Any]:
         self.check_usable("run")
         graph = self._specialized(bind_sizes(self._graph.inputs, dict(zip(self._names, key))))
-        plan = plan_program(graph, self._constants, self._threads)
+        if self._static:
+            plan = plan_program(graph, self._constants, self._threads)
+        else:
+            plan = self._similar_plan(graph)
         return plan, lambda: InterpretedProgram(graph, self._constants)
+
+    def _similar_plan(self, graph: Graph) -> Plan:
+        """A plan that shares kernels with those for other sizes."""
+        from .codegen.choices import Choices, remembering
+
+        if self._choices is None:
+            self._choices = Choices()
+        with remembering(self._choices):
+            return plan_program(graph, self._constants, self._threads)
 
     def check_usable(self, what: str) -> None:
         """Raise InvalidStateError, starting with ``what``, if the graph was destroyed."""

@@ -14,6 +14,7 @@ from ..ir import FUSED, Constants, Graph, Node, Value
 from ..pointwise import is_pointwise
 from ..views import Storage, View, allocate
 from . import registry
+from .choices import at_node
 from .elementwise import copy_call, elementwise_call, fill_call
 from .epilogue import Epilogue
 from .kernel import Call, KernelBuilder
@@ -137,6 +138,7 @@ class Lowering:
         self._label = ", ".join(node.labels()) or (
             node.op if node.op != FUSED else "+".join(n.op for n in node.body.nodes)
         )
+        at_node(self._label)
         try:
             self._dispatch(node)
         except BasaltError:

@@ -11,6 +11,7 @@ from basalt.ops import numpy_dtype
 from basalt.ops.types import is_float
 
 from ..kernels.target import target
+from .choices import choose
 from .terms import SUFFIX
 
 
@@ -61,7 +62,7 @@ def tile_shape(dtype: str, rows: int, columns: int) -> TileShape:
     """The tile for a product of some size; its width depends on the columns alone: packed weights fit any rows."""
     lanes = lanes_of(dtype)
     needed = -(-columns // lanes)
-    vectors = min((2, 3, 1), key=lambda v: -(-needed // v) * _cost_of_row(_most_rows(v), v))
+    vectors = choose((2, 3, 1), lambda v: -(-needed // v) * _cost_of_row(_most_rows(v), v))
     return TileShape(tile_rows(rows, _most_rows(vectors)), vectors, lanes)
 
 
@@ -89,15 +90,14 @@ def strip_shape(dtype: str, rows: int, columns: int) -> TileShape:
     unit = target()
     lanes = lanes_of(dtype)
     needed = -(-columns // lanes)
-    vectors = min((4, 2, 1) if unit.registers >= 32 else (2, 1), key=lambda v: -(-needed // v) * v)
+    vectors = choose((4, 2, 1) if unit.registers >= 32 else (2, 1), lambda v: -(-needed // v) * v)
     return TileShape(tile_rows(rows, min(14, (24 if unit.registers >= 32 else 12) // vectors)), vectors, lanes)
 
 
 def tile_rows(rows: int, most: int) -> int:
     """The rows of a tile: as many as fit, fewer if that leaves fewer of them empty."""
-    if rows >= 6 * most:
-        return most
-    return min(range(1, most + 1), key=lambda r: -(-rows // r) * (max(r, most / 3) + 0.5))
+    best = most if rows >= 6 * most else None
+    return choose(range(1, most + 1), lambda r: -(-rows // r) * (max(r, most / 3) + 0.5), best)
 
 
 def pack_panels(array: np.ndarray, columns: int) -> np.ndarray:

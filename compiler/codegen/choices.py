@@ -1,0 +1,62 @@
+"""Choices between kernels by size, which a graph's programs for other sizes keep: they then share the kernels.
+
+A choice that is best for one number of rows is often nearly as good for another, while a kernel for the best one would
+have to be compiled. What the first program of a graph chose at a node is chosen again, unless it is much worse.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+__all__ = ["Choices", "at_node", "choose", "remembering"]
+
+WORSE = 1.5
+"""How many times the best choice's cost an earlier one's may be."""
+
+
+class Choices:
+    """What was chosen: by node, place among the node's choices, and options."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[str, int, tuple[int, ...]], int] = {}
+
+
+class _State(threading.local):
+    choices: Choices | None = None
+    node = ""
+    count = 0
+
+
+_STATE = _State()
+
+
+@contextmanager
+def remembering(choices: Choices) -> Iterator[None]:
+    """Have choices in the block follow earlier ones, and be followed later. One block at a time in a thread."""
+    _STATE.choices = choices
+    try:
+        yield
+    finally:
+        _STATE.choices = None
+
+
+def at_node(label: str) -> None:
+    """Choices from here on are those of a node; labels need not be unique, nodes come in order."""
+    _STATE.node, _STATE.count = label, 0
+
+
+def choose(options: Sequence[int], cost: Callable[[int], float], best: int | None = None) -> int:
+    """What an earlier program chose here, if that is good enough, else the best option.
+
+    That is ``best`` if it is stated, else the one of least cost, the first of several.
+    """
+    best = min(options, key=cost) if best is None else best
+    choices = _STATE.choices
+    if choices is None:
+        return best
+    key = (_STATE.node, _STATE.count, tuple(options))
+    _STATE.count += 1
+    earlier = choices.made.setdefault(key, best)
+    return earlier if cost(earlier) <= WORSE * cost(best) else best

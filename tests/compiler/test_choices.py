@@ -1,0 +1,38 @@
+"""Choices by size that programs of one graph share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import basalt
+from basalt.compiler.codegen.choices import Choices, at_node, choose, remembering
+
+
+def chosen(choices: Choices, size: int, node: str = "n", best: int | None = None) -> int:
+    with remembering(choices):
+        at_node(node)
+        return choose((4, 6, 7), lambda option: -(-size // option) * option, best)
+
+
+def test_an_earlier_choice_is_kept_while_it_is_good() -> None:
+    choices = Choices()
+    assert chosen(choices, 14) == 7
+    assert chosen(choices, 12) == 7  # 4 and 6 cost 12, this one 14
+    assert chosen(choices, 4) == 4  # 7 would be much worse
+    assert chosen(choices, 12) == 7
+    assert chosen(choices, 12, "other") == 4
+    assert chosen(Choices(), 12) == 4
+    assert choose((4, 6, 7), lambda option: option) == 4
+    assert chosen(choices, 14, "stated", best=6) == 6
+
+
+def test_programs_for_other_sizes_share_kernels() -> None:
+    builder = basalt.MLGraphBuilder(basalt.MLContext(eager_first_run=False))
+    x = builder.input("x", "float32", ("rows", 24))
+    y = builder.matmul(x, builder.constant(np.ones((24, 40), np.float32)), label="product")
+    graph = builder.build({"y": y})
+    kernels = {rows: {k.source for k in graph.compile({"x": (rows, 24)}).spec.kernels} for rows in (40, 44, 100)}  # type: ignore[attr-defined]
+    assert kernels[40] == kernels[44] == kernels[100]
+    for rows in (40, 44, 100):
+        result = graph.run({"x": np.ones((rows, 24), np.float32)})["y"]
+        assert result.shape == (rows, 40) and (result == 24).all()
