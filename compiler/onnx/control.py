@@ -30,13 +30,10 @@ Control = Callable[["Tracer", Frame, NodeContext], "HostCall | tuple[Item, ...] 
 
 def _if(tracer: Tracer, frame: Frame, n: NodeContext) -> None:
     """The branch that the condition chooses, in place; a condition of run time is waited for."""
-    condition = n.tensor(0)
-    if condition.array is None:
-        n.need(condition)
-    assert condition.array is not None
-    if condition.array.size != 1:
-        raise n.error(f"the condition has {condition.array.size} elements, expected 1")
-    body = n.attr("then_branch" if condition.array.reshape(-1)[0] else "else_branch")
+    chosen = n.array(0)
+    if chosen.size != 1:
+        raise n.error(f"the condition has {chosen.size} elements, expected 1")
+    body = n.attr("then_branch" if chosen.reshape(-1)[0] else "else_branch")
     _push_body(tracer, frame, n, body, {}, _Branch([v.name for v in body.outputs], n.output_names))
 
 

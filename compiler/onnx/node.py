@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -139,27 +139,23 @@ class NodeContext:
     def array(self, place: int) -> np.ndarray:
         """The elements of the tensor at a place; a translation that lacks them goes on when they are computed."""
         tensor = self.tensor(place)
-        if tensor.array is None:
-            self.need(tensor)
-        return tensor.array  # type: ignore[return-value]
+        return self.need(tensor) if tensor.array is None else tensor.array
 
     def dims(self, place: int) -> tuple[Dim, ...]:
         """The elements of the integer tensor at a place, each a number or an expression of sizes."""
         tensor = self.tensor(place)
         found = dims_of(tensor)
-        if found is None:
-            self.need(tensor)
-        return found  # type: ignore[return-value]
+        return tuple(int(d) for d in self.need(tensor).reshape(-1)) if found is None else found
 
     def ints(self, place: int) -> tuple[int, ...]:
         """The elements of the integer tensor at a place."""
         return tuple(int(v) for v in self.array(place).reshape(-1))
 
-    def need(self, tensor: Tensor) -> NoReturn:
-        """Give up until the tensor's elements are known."""
+    def need(self, tensor: Tensor) -> np.ndarray:
+        """The elements of a tensor that are not known yet; usually gives up until they are."""
         if tensor.sized:
             raise UnresolvedError(f"{self.describe()}: needs the elements of {tensor}, which depend on sizes")
-        raise NeedValueError(tensor)
+        return self.tracer.elements(tensor)  # type: ignore[no-any-return]
 
     def decide(self, key: tuple[Any, ...], make: Callable[[], Tensor]) -> np.ndarray:
         """The elements of a small tensor that this node computes to decide how it is translated.

@@ -19,7 +19,7 @@ from .host import registry as host
 from .node import NodeContext
 from .region import Region
 from .schemas import Schema, schema_for
-from .state import Frame, Scope
+from .state import Frame, Scope, tensors_in
 from .steps import Bake, HostCall, Return
 from .tensor import Absent, HostItem, Item, ListItem, Tensor, known_tensor
 
@@ -60,6 +60,8 @@ class Tracer:
         self.region = region
         self.options = dict(options or {})
         self._outputs = outputs
+        self._given: Sequence[Item] = ()
+        self._asked = 0
 
     def run(self) -> Trace:
         """Translate as far as it goes.
@@ -99,6 +101,7 @@ class Tracer:
 
     def _translate(self, frame: Frame, node: OnnxNode) -> HostCall | tuple[Item, ...] | None:
         inputs = [_input(frame, node, name) for name in node.inputs]
+        self._given, self._asked = inputs, 0
         attributes = decode_attributes(node, frame.scope.attributes)
         domain = "" if node.domain == "ai.onnx" else node.domain
         function = frame.scope.functions.get((domain, node.op_type, node.overload))
@@ -185,6 +188,24 @@ class Tracer:
         if isinstance(results, HostCall):
             raise OnHostError
         return results[0] if outputs == 1 else results
+
+    def elements(self, tensor: Tensor) -> np.ndarray:
+        """What a tensor holds that the node being translated reads or has computed itself.
+
+        The latter is another tensor when the node is translated again, and therefore known by how many the node asked
+        for before.
+
+        Raises:
+            NeedValueError: until a run has told.
+        """
+        if any(tensor is t for item in self._given for t in tensors_in(item)):
+            raise NeedValueError(tensor)
+        frame = self.frames[-1]
+        key = ("elements", frame.index, self._asked)
+        self._asked += 1
+        if key not in frame.decisions:
+            raise NeedValueError(tensor, key)
+        return frame.decisions[key]
 
     def push(self, frame: Frame) -> None:
         """Go on with a frame's nodes before those of the frame on top."""
