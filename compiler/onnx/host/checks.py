@@ -7,12 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from basalt.compiler.onnx.host.element_types import type_name
+from basalt.compiler.onnx.host.element_types import is_float, is_integer, type_name
 from basalt.compiler.onnx.host.registry import HostNode
 
-__all__ = ["MAX_ELEMENTS", "axes_of", "axis_of", "check_size", "checked_indices", "integers", "scalar", "tensor"]
+__all__ = [
+    "MAX_ELEMENTS",
+    "axes_of",
+    "axis_of",
+    "check_size",
+    "checked_indices",
+    "integer",
+    "integers",
+    "number",
+    "real_tensor",
+    "scalar",
+    "tensor",
+]
 
-MAX_ELEMENTS = 1 << 40
+MAX_ELEMENTS = 1 << 33
 """No result may have more elements: a size that a damaged model asks for must not exhaust the machine."""
 
 
@@ -35,6 +47,27 @@ def scalar(n: HostNode, name: str, value: Any) -> Any:
     if array.size != 1:
         raise n.error(f"input {name!r} has shape {array.shape}, expected a scalar or one element")
     return array.reshape(-1)[0]
+
+
+def real_tensor(n: HostNode, name: str, value: Any, ranks: Iterable[int] | None = None) -> np.ndarray:
+    """``value`` as a tensor of bool, integers or floating-point numbers."""
+    array = tensor(n, name, value, ranks)
+    if not (array.dtype == np.bool_ or is_integer(array.dtype) or is_float(array.dtype)):
+        raise n.error(f"input {name!r} is of type {type_name(array.dtype)}, expected real numbers")
+    return array
+
+
+def number(n: HostNode, name: str, value: Any) -> float:
+    """The only element of an input, a real number."""
+    return float(scalar(n, name, real_tensor(n, name, value)))
+
+
+def integer(n: HostNode, name: str, value: Any) -> int:
+    """The only element of an input, a whole number (that a float may hold)."""
+    given = scalar(n, name, real_tensor(n, name, value))
+    if not np.isfinite(float(given)) or int(given) != given:
+        raise n.error(f"input {name!r} is {given}, expected a whole number")
+    return int(given)
 
 
 def axis_of(n: HostNode, axis: int, rank: int, what: str = "attribute 'axis'") -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from basalt.compiler.onnx.host.checks import axis_of, check_size, integers, scalar, tensor
-from basalt.compiler.onnx.host.element_types import dtype_of_code, is_string, type_name
+from basalt.compiler.onnx.host.checks import axis_of, check_size, integers, real_tensor, scalar, tensor
+from basalt.compiler.onnx.host.element_types import dtype_of_code, is_string
 from basalt.compiler.onnx.host.registry import HostNode, host_op
 
 
@@ -20,14 +20,12 @@ def eye_like(n: HostNode, x: np.ndarray) -> np.ndarray:
     return np.eye(x.shape[0], x.shape[1], k=int(n.attr("k", 0)), dtype=np.bool_).astype(dtype)
 
 
-def _whole(n: HostNode, name: str, values: np.ndarray) -> np.ndarray:
+def _whole(values: np.ndarray) -> np.ndarray:
     """``values`` as int64, fractions cut off; a float that int64 cannot hold becomes the smallest int64."""
     if values.dtype.kind in "iu":
         if values.dtype == np.uint64 and (values > np.uint64(2**63 - 1)).any():
             return np.where(values > np.uint64(2**63 - 1), np.int64(2**63 - 1), values.astype(np.int64))
         return values.astype(np.int64)
-    if is_string(values.dtype) or values.dtype.kind == "c":
-        raise n.error(f"input {name!r} is of type {type_name(values.dtype)}, expected real numbers")
     wide = values.astype(np.float64)
     fits = (wide >= -(2.0**63)) & (wide < 2.0**63)
     return np.where(fits, np.where(fits, wide, 0).astype(np.int64), np.iinfo(np.int64).min)
@@ -39,15 +37,15 @@ def one_hot(n: HostNode, indices: np.ndarray, depth: np.ndarray, values: np.ndar
 
     Negative indices count from the back from version 11; what is out of range gives only off values.
     """
-    indices, values = tensor(n, "indices", indices), tensor(n, "values", values, (1,))
+    indices, values = real_tensor(n, "indices", indices), tensor(n, "values", values, (1,))
     if values.shape != (2,):
         raise n.error(f"input 'values' has shape {values.shape}, expected (2,): off and on")
-    classes = int(_whole(n, "depth", np.asarray(scalar(n, "depth", depth))))
+    classes = int(_whole(np.asarray(scalar(n, "depth", real_tensor(n, "depth", depth)))))
     if classes < 0:
         raise n.error(f"input 'depth' is {classes}, expected 0 or more")
     axis = axis_of(n, int(n.attr("axis", -1)), indices.ndim + 1)
     check_size(n, (*indices.shape, classes))
-    wanted = _whole(n, "indices", indices)
+    wanted = _whole(indices)
     if n.version >= 11:
         wanted = np.where((wanted < 0) & (wanted >= -classes), wanted + classes, wanted)
     positions = np.arange(classes).reshape([-1 if a == axis else 1 for a in range(indices.ndim + 1)])

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from basalt.compiler.onnx.host.checks import axes_of, axis_of, integers, tensor
+from basalt.compiler.onnx.host.checks import axes_of, axis_of, integers, real_tensor, tensor
 from basalt.compiler.onnx.host.element_types import type_name
 from basalt.compiler.onnx.host.registry import HostNode, host_op
+
+_MAX_PARTS = 1 << 16
 
 
 @host_op("Concat", 1, 4, 11, 13)
@@ -27,8 +29,8 @@ def concat(n: HostNode, *inputs: np.ndarray) -> np.ndarray:
 
 def _equal_sizes(n: HostNode, size: int, parts: int) -> list[int]:
     """Sizes of ``parts`` equal parts; from version 18 the last may be smaller."""
-    if parts < 1:
-        raise n.error(f"{parts} parts are asked for, expected 1 or more")
+    if not 1 <= parts <= _MAX_PARTS:
+        raise n.error(f"{parts} parts are asked for, expected 1 to {_MAX_PARTS}")
     if size % parts and n.version < 18:
         raise n.error(f"an axis of size {size} does not split into {parts} equal parts")
     step = -(-size // parts)
@@ -44,7 +46,7 @@ def split(n: HostNode, x: np.ndarray, split: np.ndarray | None = None) -> tuple[
     attribute: Sequence[int] | None = n.attr("split") if n.version < 13 else None
     if split is not None:
         # At version 1 the schema gives the sizes the type of the input, a float.
-        sizes = list(integers(n, "split", split.astype(np.int64) if n.version < 2 else split))
+        sizes = list(integers(n, "split", real_tensor(n, "split", split).astype(np.int64) if n.version < 2 else split))
     elif attribute is not None:
         sizes = [int(s) for s in attribute]
     else:

@@ -1,9 +1,10 @@
-"""Operators of ONNX Runtime by NumPy: Inverse, Unique, CropAndResize, MurmurHash3 and NGramRepeatBlock."""
+"""Operators of ONNX Runtime by NumPy: Inverse, Range, Unique, CropAndResize, MurmurHash3 and NGramRepeatBlock."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from basalt.compiler.onnx.host.number_range import number_range as standard_range
 from basalt.compiler.onnx.host.registry import HostNode, host_op
 
 MICROSOFT = "com.microsoft"
@@ -19,6 +20,15 @@ def inverse(n: HostNode, x: np.ndarray) -> np.ndarray:
         return np.linalg.inv(x.astype(np.float32) if x.dtype == np.float16 else x).astype(x.dtype)
     except np.linalg.LinAlgError as error:
         raise n.error(str(error)) from None
+
+
+@host_op("Range", 1, domain=MICROSOFT)
+def number_range(n: HostNode, start: np.ndarray, limit: np.ndarray, step: np.ndarray | None = None) -> np.ndarray:
+    """The standard's Range, whose step is 1 by default and whose inputs may be vectors of one element."""
+    given = (start, limit, np.ones((), start.dtype) if step is None else step)
+    if any(v.size != 1 for v in given):
+        raise n.error(f"shapes {[v.shape for v in given]}, expected one element each")
+    return standard_range(n, *[v.reshape(()) for v in given])
 
 
 @host_op("Unique", 1, domain=MICROSOFT)

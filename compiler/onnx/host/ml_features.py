@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from basalt.compiler.onnx.host.checks import check_size, tensor
+from basalt.compiler.onnx.host.checks import check_size, real_tensor, tensor
 from basalt.compiler.onnx.host.element_types import is_float, type_name
 from basalt.compiler.onnx.host.registry import ML, HostNode, host_op
 
@@ -26,7 +26,7 @@ def array_feature_extractor(n: HostNode, x: np.ndarray, indices: np.ndarray) -> 
 @host_op("Binarizer", 1, domain=ML)
 def binarizer(n: HostNode, x: np.ndarray) -> np.ndarray:
     """1 where an element is greater than ``threshold``, else 0, in the type of ``x``."""
-    x = tensor(n, "X", x)
+    x = real_tensor(n, "X", x)
     return (x > np.float64(n.attr("threshold", 0.0))).astype(x.dtype)
 
 
@@ -36,7 +36,7 @@ def feature_vectorizer(n: HostNode, *inputs: np.ndarray) -> np.ndarray:
 
     ``inputdimensions`` holds the sizes; without it each input keeps its own.
     """
-    rows = [np.atleast_2d(tensor(n, f"X {i}", x, (1, 2))) for i, x in enumerate(inputs)]
+    rows = [np.atleast_2d(real_tensor(n, f"X {i}", x, (1, 2))) for i, x in enumerate(inputs)]
     sizes = n.attr("inputdimensions") or tuple(r.shape[1] for r in rows)
     if not rows or len(sizes) != len(rows) or len({r.shape[0] for r in rows}) != 1:
         given = ", ".join(str(r.shape) for r in rows[:8])
@@ -62,7 +62,7 @@ def _per_feature(n: HostNode, name: str, values: Sequence[float], x: np.ndarray)
 @host_op("Imputer", 1, domain=ML)
 def imputer(n: HostNode, x: np.ndarray) -> np.ndarray:
     """``x`` with every element equal to the replaced value (NaN included) changed to the imputed one."""
-    x = tensor(n, "X", x)
+    x = real_tensor(n, "X", x)
     floats = is_float(x.dtype)
     name = "imputed_value_floats" if floats else "imputed_value_int64s"
     values = n.attr(name)
@@ -82,7 +82,7 @@ def normalizer(n: HostNode, x: np.ndarray) -> np.ndarray:
     Rows whose divisor is 0 stay. MAX is the largest element itself, as the standard's formula has it, L1 the sum of
     magnitudes and L2 keeps signs, where its formulas cannot be meant: ONNX Runtime computes the same.
     """
-    x = tensor(n, "X", x, (1, 2))
+    x = real_tensor(n, "X", x, (1, 2))
     rows = x.astype(np.float64 if x.dtype == np.float64 else np.float32)
     norm = n.attr("norm", "MAX")
     if norm == "MAX":
@@ -100,7 +100,7 @@ def normalizer(n: HostNode, x: np.ndarray) -> np.ndarray:
 @host_op("Scaler", 1, domain=ML)
 def scaler(n: HostNode, x: np.ndarray) -> np.ndarray:
     """``(x - offset) * scale`` in float32, both of one element or one a feature."""
-    x = tensor(n, "X", x)
+    x = real_tensor(n, "X", x)
     offset = _per_feature(n, "offset", n.attr("offset", (0.0,)), x)
     scale = _per_feature(n, "scale", n.attr("scale", (1.0,)), x)
     work = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)

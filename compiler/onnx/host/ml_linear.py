@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from basalt.compiler.onnx.host.checks import check_size
 from basalt.compiler.onnx.host.ml_scores import (
     class_labels,
     features,
@@ -24,6 +25,7 @@ def _scores(n: HostNode, x: np.ndarray, targets: int) -> np.ndarray:
         raise n.error(f"attribute 'intercepts' has {len(added)} elements, expected {targets}")
     # Coefficients beyond the features are passed over, as ONNX Runtime does.
     weights = np.asarray(flat[: targets * x.shape[1]], dtype=x.dtype).reshape(targets, x.shape[1])
+    check_size(n, (len(x), targets))
     with np.errstate(all="ignore"):
         scores = x @ weights.T
         return scores + np.asarray(added, dtype=x.dtype) if added else scores

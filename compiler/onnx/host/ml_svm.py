@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from basalt.compiler.onnx.host.checks import check_size
 from basalt.compiler.onnx.host.ml_scores import (
     class_labels,
     features,
@@ -44,6 +45,7 @@ def _kernel(n: HostNode, x: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 def _vectors(n: HostNode, x: np.ndarray, count: int) -> np.ndarray:
     flat = n.attr("support_vectors", ())
+    check_size(n, (len(x), count))
     if len(flat) != count * x.shape[1]:
         raise n.error(f"attribute 'support_vectors' has {len(flat)} elements, expected {count} vectors of {x.shape[1]}")
     return np.asarray(flat, dtype=x.dtype).reshape(count, x.shape[1])

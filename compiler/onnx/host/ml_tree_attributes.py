@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from basalt.compiler.onnx.host.element_types import type_name
 from basalt.compiler.onnx.host.ml_trees import LEAF, MODES, Trees
 from basalt.compiler.onnx.host.registry import HostNode
 
-__all__ = ["Ensemble", "numbers", "read_ensemble"]
+__all__ = ["Ensemble", "flat", "numbers", "read_ensemble"]
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,20 @@ class Ensemble:
         return [self.weights[at] for at in leaves], [self.votes[at] for at in leaves]
 
 
+def flat(n: HostNode, name: str, dtype: DTypeLike) -> np.ndarray:
+    """The elements of a required attribute that is a tensor of numbers, as a vector of ``dtype``."""
+    given = np.asarray(n.required(name))
+    if given.dtype.kind in "OUc":
+        raise n.error(f"attribute {name!r} is of type {type_name(given.dtype)}, expected real numbers")
+    return given.reshape(-1).astype(dtype)
+
+
 def numbers(n: HostNode, name: str, dtype: np.dtype) -> np.ndarray | None:
     """A list of floats from the attribute or, from version 3, from the tensor ``<name>_as_tensor``; None without."""
     tensor = n.attr(f"{name}_as_tensor")
-    given = tensor if tensor is not None and np.asarray(tensor).size else n.attr(name)
-    return None if given is None else np.asarray(given, dtype=dtype).reshape(-1)
+    if tensor is not None and np.asarray(tensor).size:
+        return flat(n, f"{name}_as_tensor", dtype)
+    return None if n.attr(name) is None else flat(n, name, dtype)
 
 
 def _column(n: HostNode, name: str, count: int, default: Any = None) -> np.ndarray:

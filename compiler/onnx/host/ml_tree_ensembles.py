@@ -7,7 +7,7 @@ import numpy as np
 from basalt.compiler.onnx.host.checks import check_size, tensor
 from basalt.compiler.onnx.host.element_types import type_name
 from basalt.compiler.onnx.host.ml_scores import class_labels, label_tensor, score_pair, transform, transform_of
-from basalt.compiler.onnx.host.ml_tree_attributes import Ensemble, numbers, read_ensemble
+from basalt.compiler.onnx.host.ml_tree_attributes import Ensemble, flat, numbers, read_ensemble
 from basalt.compiler.onnx.host.ml_trees import LEAF, MEMBER, Trees, aggregate
 from basalt.compiler.onnx.host.registry import ML, HostNode, host_op
 
@@ -49,7 +49,7 @@ def tree_ensemble_classifier(n: HostNode, x: np.ndarray) -> tuple[np.ndarray, np
         raise n.error("expected one of the attributes 'classlabels_strings' and 'classlabels_int64s'")
     matrix = _matrix(n, x)
     work, name = _work_type(n, x), transform_of(n)
-    ensemble: Ensemble = n.once("ensemble", lambda: read_ensemble(n, "class", len(labels), work))
+    ensemble: Ensemble = n.once(f"ensemble {work}", lambda: read_ensemble(n, "class", len(labels), work))
     scores = aggregate(*ensemble.scores(n, matrix), "SUM")
     base = _base(n, len(labels), work)
     if base is not None:
@@ -76,7 +76,7 @@ def tree_ensemble_regressor(n: HostNode, x: np.ndarray) -> np.ndarray:
         )
     matrix = _matrix(n, x)
     work = _work_type(n, x)
-    ensemble: Ensemble = n.once("ensemble", lambda: read_ensemble(n, "target", targets, work))
+    ensemble: Ensemble = n.once(f"ensemble {work}", lambda: read_ensemble(n, "target", targets, work))
     scores = aggregate(*ensemble.scores(n, matrix), how)
     base = _base(n, targets, work)
     return transform(transform_of(n), scores if base is None else scores + base).astype(np.float32)
@@ -85,7 +85,7 @@ def tree_ensemble_regressor(n: HostNode, x: np.ndarray) -> np.ndarray:
 def _members(n: HostNode, modes: np.ndarray) -> dict[int, np.ndarray]:
     """The sets of the nodes of mode BRANCH_MEMBER, in the order of the nodes; each ends with a NaN."""
     nodes = np.flatnonzero(modes == MEMBER)
-    values = np.asarray(n.attr("membership_values", np.zeros(0)), dtype=np.float64).reshape(-1)
+    values = flat(n, "membership_values", np.float64) if n.attr("membership_values") is not None else np.zeros(0)
     ends = np.flatnonzero(np.isnan(values))
     if len(ends) != len(nodes):
         raise n.error(f"attribute 'membership_values' holds {len(ends)} sets, expected {len(nodes)}")
@@ -105,8 +105,7 @@ def _ints(n: HostNode, name: str, count: int, default: int | None = None) -> np.
 
 def _read_trees(n: HostNode, inner: int, leaves: int) -> Trees:
     """The trees with their leaves as nodes behind the ``inner`` ones."""
-    modes = np.asarray(n.required("nodes_modes")).reshape(-1).astype(np.int64)
-    splits = np.asarray(n.required("nodes_splits")).reshape(-1).astype(np.float64)
+    modes, splits = flat(n, "nodes_modes", np.int64), flat(n, "nodes_splits", np.float64)
     if len(splits) != inner or (inner and not 0 <= modes.min() <= modes.max() <= MEMBER):
         raise n.error(f"nodes_modes and nodes_splits do not hold {inner} modes 0 to {MEMBER} and as many values")
     branches = []
@@ -133,8 +132,9 @@ def _read_trees(n: HostNode, inner: int, leaves: int) -> Trees:
 
 
 def read_leafed_ensemble(n: HostNode, targets: int, work: np.dtype) -> Ensemble:
-    leaf_weights = np.asarray(n.required("leaf_weights")).reshape(-1).astype(work)
-    inner, leaves = len(np.asarray(n.required("nodes_modes")).reshape(-1)), len(leaf_weights)
+    """The ensemble that the attributes of TreeEnsemble describe, with weights of the type ``work``."""
+    leaf_weights = flat(n, "leaf_weights", work)
+    inner, leaves = len(flat(n, "nodes_modes", np.int64)), len(leaf_weights)
     ids = _ints(n, "leaf_targetids", leaves)
     if leaves and not (ids.min() >= 0 and ids.max() < targets):
         raise n.error(f"attribute 'leaf_targetids' holds {ids.min()} to {ids.max()}, expected 0 to {targets - 1}")
@@ -157,6 +157,6 @@ def tree_ensemble(n: HostNode, x: np.ndarray) -> np.ndarray:
     if not 0 <= how < len(_AGGREGATES) or targets < 1:
         raise n.error(f"aggregate_function is {how} and n_targets {targets}, expected 0 to 3 and 1 or more")
     work = np.dtype(np.float64 if given.dtype == np.float64 else np.float32)
-    ensemble: Ensemble = n.once("ensemble", lambda: read_leafed_ensemble(n, targets, work))
+    ensemble: Ensemble = n.once(f"ensemble {work}", lambda: read_leafed_ensemble(n, targets, work))
     scores = aggregate(*ensemble.scores(n, _matrix(n, given)), _AGGREGATES[how])
     return transform(transform_of(n), scores).astype(given.dtype)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from basalt.compiler.onnx.host.checks import scalar, tensor
+from basalt.compiler.onnx.host.checks import integer, number, real_tensor
 from basalt.compiler.onnx.host.registry import HostNode, host_op
 
 
@@ -34,7 +32,7 @@ def _overlaps(box: np.ndarray, others: np.ndarray, threshold: np.floating) -> np
     return meets & (np.divide(intersection, union, out=np.zeros_like(union), where=meets) > threshold)
 
 
-def _select(corners: np.ndarray, scores: np.ndarray, limit: int, iou: np.floating, least: Any) -> list[int]:
+def _select(corners: np.ndarray, scores: np.ndarray, limit: int, iou: np.floating, least: float | None) -> list[int]:
     """The boxes that stay, best score first, equal scores by index."""
     order = np.argsort(-scores, kind="stable")
     if least is not None:
@@ -62,21 +60,19 @@ def non_max_suppression(
     ``score_threshold`` (strictly, as ONNX's reference and ONNX Runtime compare) and no kept box of its class overlaps
     it by more than ``iou_threshold`` (0 if absent), up to ``max_output_boxes_per_class`` (0 if absent: none).
     """
-    boxes, scores = tensor(n, "boxes", boxes, (3,)), tensor(n, "scores", scores, (3,))
+    boxes, scores = real_tensor(n, "boxes", boxes, (3,)), real_tensor(n, "scores", scores, (3,))
     batches, classes, count = scores.shape
     if boxes.shape != (batches, count, 4):
         raise n.error(
             f"input 'boxes' has shape {boxes.shape}, expected {(batches, count, 4)} for scores {scores.shape}"
         )
-    limit = (
-        0
-        if max_output_boxes_per_class is None
-        else int(scalar(n, "max_output_boxes_per_class", max_output_boxes_per_class))
-    )
-    iou = np.float32(0 if iou_threshold is None else scalar(n, "iou_threshold", iou_threshold))
+    limit = 0
+    if max_output_boxes_per_class is not None:
+        limit = integer(n, "max_output_boxes_per_class", max_output_boxes_per_class)
+    iou = np.float32(0 if iou_threshold is None else number(n, "iou_threshold", iou_threshold))
     if not 0 <= iou <= 1:
         raise n.error(f"input 'iou_threshold' is {iou}, expected 0 to 1")
-    least = None if score_threshold is None else scalar(n, "score_threshold", score_threshold)
+    least = None if score_threshold is None else number(n, "score_threshold", score_threshold)
     with np.errstate(invalid="ignore", over="ignore"):
         corners = _corners(boxes, int(n.attr("center_point_box", 0)))
         rows = [

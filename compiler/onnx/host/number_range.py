@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from basalt.compiler.onnx.host.checks import check_size, scalar
+from basalt.compiler.onnx.host.checks import check_size, real_tensor, scalar
 from basalt.compiler.onnx.host.element_types import dtype_of_code, type_name
 from basalt.compiler.onnx.host.registry import HostNode, host_op
 
@@ -41,7 +41,9 @@ def _accumulator(n: HostNode, dtype: np.dtype) -> np.dtype:
 @host_op("Range", 11, 27)
 def number_range(n: HostNode, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:
     """``start + i * delta`` for i from 0 up to (not including) ``limit``, a vector of the inputs' type."""
-    first, end, step = (scalar(n, name, v) for name, v in (("start", start), ("limit", limit), ("delta", delta)))
+    first, end, step = (
+        scalar(n, name, real_tensor(n, name, v)) for name, v in (("start", start), ("limit", limit), ("delta", delta))
+    )
     dtype = np.asarray(start).dtype
     if not dtype == np.asarray(limit).dtype == np.asarray(delta).dtype:
         raise n.error(f"inputs are of types {start.dtype}, {limit.dtype}, {delta.dtype}, expected one type")

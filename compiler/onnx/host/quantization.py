@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from basalt.compiler.onnx.host.checks import axis_of, tensor
+from basalt.compiler.onnx.host.checks import axis_of, real_tensor, tensor
 from basalt.compiler.onnx.host.conversion import convert, exact_float64
 from basalt.compiler.onnx.host.element_types import (
     FLOAT4,
@@ -55,10 +55,10 @@ def _scale_and_zero(
     n: HostNode, shape: tuple[int, ...], scale: np.ndarray, zero_point: np.ndarray | None, names: tuple[str, str]
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Both, broadcastable to ``shape``; no zero point where all are 0, as adding 0 would lose the sign of a zero."""
-    scale = tensor(n, names[0], scale)
+    scale = real_tensor(n, names[0], scale)
     if zero_point is None:
         return _spread(n, names[0], scale, shape), None
-    zero_point = tensor(n, names[1], zero_point)
+    zero_point = real_tensor(n, names[1], zero_point)
     if zero_point.shape != scale.shape and (zero_point.size, scale.size) != (1, 1):
         raise n.error(f"input {names[1]!r} has shape {zero_point.shape}, expected the scale's {scale.shape}")
     wide = exact_float64(zero_point)
@@ -68,7 +68,7 @@ def _scale_and_zero(
 
 def _quantized_type(n: HostNode, zero_point: np.ndarray | None) -> np.dtype:
     asked = _optional_type(n, "output_dtype")
-    dtype = asked or np.dtype(np.uint8) if zero_point is None else np.asarray(zero_point).dtype
+    dtype = asked or np.dtype(np.uint8) if zero_point is None else tensor(n, "y_zero_point", zero_point).dtype
     if asked is not None and asked != dtype:
         raise n.error(f"input 'y_zero_point' is of type {type_name(dtype)}, expected output_dtype {type_name(asked)}")
     if not (is_integer(dtype) or dtype in FLOAT8 or dtype in FLOAT6 or dtype == FLOAT4):
@@ -100,7 +100,7 @@ def quantize_linear(
 
     Integers: rounded to even, clamped, NaN as 0. Floats: converted as Cast does, with ``saturate`` for float8.
     """
-    x = tensor(n, "x", x)
+    x = real_tensor(n, "x", x)
     dtype = _quantized_type(n, y_zero_point)
     scale, zero = _scale_and_zero(n, x.shape, y_scale, y_zero_point, ("y_scale", "y_zero_point"))
     quotient = _quotient(n, x, scale)
@@ -121,7 +121,7 @@ def dequantize_linear(
     Difference and product are taken in float32 and then rounded to the type, as ONNX's reference and ONNX Runtime do:
     in float16 a uint16 would already overflow.
     """
-    x = tensor(n, "x", x)
+    x = real_tensor(n, "x", x)
     given = x.dtype if x_zero_point is None else tensor(n, "x_zero_point", x_zero_point).dtype
     if given != x.dtype:
         raise n.error(f"input 'x_zero_point' is of type {type_name(given)}, expected {type_name(x.dtype)}")

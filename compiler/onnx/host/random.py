@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from basalt.compiler.onnx.host.checks import check_size, tensor
+from basalt.compiler.onnx.host.checks import check_size, real_tensor, tensor
 from basalt.compiler.onnx.host.conversion import convert, exact_float64
 from basalt.compiler.onnx.host.element_types import IEEE_FLOATS, dtype_of_code, is_string, type_name
 from basalt.compiler.onnx.host.registry import HostNode, host_op
@@ -91,7 +91,7 @@ def random_uniform_like(n: HostNode, x: np.ndarray) -> np.ndarray:
 @host_op("Bernoulli", 15, 22)
 def bernoulli(n: HostNode, x: np.ndarray) -> np.ndarray:
     """1 with the probability that the element of ``x`` (0 to 1) is, else 0, of ``dtype`` or else the type of ``x``."""
-    x = tensor(n, "input", x)
+    x = real_tensor(n, "input", x)
     probabilities = exact_float64(x)
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise n.error(f"input 'input' holds {probabilities.min()} to {probabilities.max()}, expected 0 to 1")
@@ -105,7 +105,7 @@ def bernoulli(n: HostNode, x: np.ndarray) -> np.ndarray:
 @host_op("Multinomial", 7, 22)
 def multinomial(n: HostNode, x: np.ndarray) -> np.ndarray:
     """[batch, sample_size] class numbers, drawn with the unnormalised log-probabilities [batch, classes]."""
-    x = tensor(n, "input", x, (2,))
+    x = real_tensor(n, "input", x, (2,))
     count = int(n.attr("sample_size", 1))
     dtype = dtype_of_code(n, n.attr("dtype", 6), "dtype")
     if dtype not in (np.int32, np.int64):

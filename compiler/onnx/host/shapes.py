@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from basalt.compiler.onnx.host.checks import axes_of, axis_of, check_size, integers, scalar, tensor
+from basalt.compiler.onnx.host.checks import axes_of, axis_of, check_size, integer, integers, tensor
 from basalt.compiler.onnx.host.registry import HostNode, host_op
 
 
@@ -122,7 +122,7 @@ def tile_1(n: HostNode, x: np.ndarray, tiles: np.ndarray, axis: np.ndarray) -> n
     """``x`` repeated ``tiles`` times along ``axis``."""
     x = tensor(n, "input", x)
     # The schema gives both the type of the input, a float.
-    count, place = (int(scalar(n, name, v)) for name, v in (("tiles", tiles), ("axis", axis)))
+    count, place = (integer(n, name, v) for name, v in (("tiles", tiles), ("axis", axis)))
     repeats = [1] * x.ndim
     repeats[axis_of(n, place, x.ndim, "input 'axis'")] = count
     return tile(n, x, np.array(repeats, dtype=np.int64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from basalt.compiler.onnx.host.checks import axis_of, scalar, tensor
+from basalt.compiler.onnx.host.checks import axis_of, integer, real_tensor
 from basalt.compiler.onnx.host.element_types import sortable
 from basalt.compiler.onnx.host.registry import HostNode, host_op
 
@@ -29,7 +29,7 @@ def _top_k(n: HostNode, x: np.ndarray, k: int, largest: bool) -> tuple[np.ndarra
 @host_op("TopK", 1)
 def top_k_1(n: HostNode, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The ``k`` (attribute) largest elements along ``axis`` and their int64 indices."""
-    return _top_k(n, tensor(n, "X", x), int(n.required("k")), largest=True)
+    return _top_k(n, real_tensor(n, "X", x), int(n.required("k")), largest=True)
 
 
 @host_op("TopK", 10, 11, 24)
@@ -38,4 +38,4 @@ def top_k(n: HostNode, x: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.nda
 
     Without ``sorted`` the order is free; here it is the sorted one.
     """
-    return _top_k(n, tensor(n, "X", x), int(scalar(n, "K", k)), largest=bool(n.attr("largest", 1)))
+    return _top_k(n, real_tensor(n, "X", x), integer(n, "K", k), largest=bool(n.attr("largest", 1)))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from basalt.compiler.onnx.host.checks import scalar, tensor
+from basalt.compiler.onnx.host.checks import integer, number, tensor
 from basalt.compiler.onnx.host.element_types import type_name
 from basalt.compiler.onnx.host.registry import PREVIEW_TRAINING, HostNode, host_op
 
@@ -34,7 +34,7 @@ def _step_each(
 
 
 def _rate_and_count(n: HostNode, rate: np.ndarray, count: np.ndarray) -> tuple[float, int]:
-    return float(scalar(n, "R", rate)), int(scalar(n, "T", count))
+    return number(n, "R", rate), integer(n, "T", count)
 
 
 @host_op("Adagrad", 1, domain=PREVIEW_TRAINING)
