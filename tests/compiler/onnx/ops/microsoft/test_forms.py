@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from basalt.errors import BasaltError  # noqa: E402
+from basalt.errors import BasaltError
 
-from .comparison import agree, basalt_results, interpreted, node_model  # noqa: E402
+from .comparison import agree, basalt_results, interpreted, node_model
 
 RNG = np.random.default_rng(6)
 
