@@ -47,9 +47,10 @@ def _computed(n: NodeContext, *bounds: Any) -> np.ndarray:
 def _count(start: Dim, limit: Dim, step: int) -> Dim:
     """How many numbers there are before the limit."""
     span = limit - start if step > 0 else start - limit
-    if isinstance(span, SymDim) and (start != 0 or step < 0):
-        span = dim_max(span, 0)
-    return max(ceil_div(span, abs(step)), 0) if isinstance(span, int) else ceil_div(span, abs(step))
+    if isinstance(span, int):
+        return max(-(-span // abs(step)), 0)
+    # A size itself is never negative.
+    return ceil_div(span if start == 0 and step > 0 else dim_max(span, 0), abs(step))
 
 
 @onnx_op("ConstantOfShape", 9, 20, 21, 23, 24, 25)

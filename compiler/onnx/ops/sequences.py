@@ -10,7 +10,7 @@ from ..attributes import dtype_of_code
 from ..errors import OnHostError
 from ..node import NodeContext
 from ..registry import onnx_op
-from ..tensor import UNCARRIED, ListItem, Tensor
+from ..tensor import UNCARRIED, Item, ListItem, Tensor
 
 MAX_PARTS = 512
 """A tensor that is split into more parts is left to the host."""
@@ -46,9 +46,9 @@ def erase(n: NodeContext) -> ListItem:
 
 
 @onnx_op("SequenceAt", 11)
-def at(n: NodeContext) -> Tensor:
+def at(n: NodeContext) -> Item:
     items = n.list_item(0).items
-    return items[_position(n, 1, len(items), len(items) - 1)]  # type: ignore[return-value]
+    return items[_position(n, 1, len(items), len(items) - 1)]
 
 
 @onnx_op("SequenceLength", 11)
