@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..convert import double, positive
+from ..layout import concrete
 from ..registry import register_extension
 from ..rounding import narrow, widen
 from ..schema import Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
@@ -50,7 +51,7 @@ class MaxRoiPool(Operator):
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         images, rois = widen(x.input), np.asarray(x.rois)
         places = rois.astype(np.float64 if rois.dtype == np.float64 else np.float32)
-        result = np.zeros(out[0].shape)  # type: ignore[arg-type]
+        result = np.zeros(concrete(out[0].shape))
         sizes = (a["output_height"], a["output_width"])
         for r, region in enumerate(places):
             image = images[int(np.clip(np.nan_to_num(region[0]), 0, images.shape[0] - 1))]

@@ -47,10 +47,9 @@ def einsum(n: NodeContext) -> Tensor:
     operands = [_without_ones(n, o, sizes, result) for o in operands]
     while len(operands) > 1:
         first, second = _cheapest(operands, result, sizes)
-        pair = [operands[first], operands[second]]
         rest = [o for i, o in enumerate(operands) if i not in (first, second)]
         kept = {*result, *(label for o in rest for label in o.labels)}
-        operands = [*rest, _contract(n, *pair, kept, result)]
+        operands = [*rest, _contract(n, operands[first], operands[second], kept, result)]
     total = _sum_out(n, operands[0], set(result))
     y = _arranged(n, total, result, sizes)
     return y if held == dtype else n.emit("cast", y, data_type=dtype)

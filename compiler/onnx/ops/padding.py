@@ -13,6 +13,7 @@ from basalt.ops.shapes import text
 from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor, carrier, carrier_array
+from .ranges import larger, never_above
 
 _CORE = {"constant": "constant", "reflect": "reflection", "edge": "edge"}
 
@@ -76,8 +77,8 @@ def _continued(n: NodeContext, x: Tensor, pads: Sequence[Sequence[Dim]], mode: s
         size = x.shape[axis]
         if size == 0:
             raise n.error(f"axis {axis} is empty, so that mode {mode} has nothing to repeat")
-        if mode != "edge" and known(size, before, after) and max(before, after) >= size:  # type: ignore[type-var]
-            places = np.pad(np.arange(size), (before, after), mode=mode)  # type: ignore[call-overload]
+        if mode != "edge" and known(size, before, after) and never_above(size, larger(before, after)):
+            places = np.pad(np.arange(*n.static(size)), n.static(before, after), mode=mode)  # type: ignore[call-overload]
             x = n.emit("gather", x, n.constant(places), axis=axis)
             continue
         if mode == "wrap":

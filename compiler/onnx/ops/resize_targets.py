@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from ..tensor import Tensor
 from .ranges import quotient
 
 
-class Target(NamedTuple):
+@dataclass(frozen=True)
+class Target:
     """An axis to resize; ``scale`` is None where it is ``count / size``."""
 
     axis: int
@@ -28,7 +29,7 @@ class Target(NamedTuple):
     @property
     def factor(self) -> float:
         """The factor of known sizes."""
-        return float(self.count / self.size) if self.scale is None else self.scale  # type: ignore[operator, arg-type]
+        return float(self.count / self.size) if self.scale is None else self.scale  # type: ignore[operator]
 
     @property
     def exact(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,19 +21,14 @@ _FLOATS = ("float32", "float16", "bfloat16", "float64")
 _CENTRED = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
 FEW = 4
 """Elements a result up to which each has a gather of its own."""
-COORDINATES = {
-    11: (
-        "half_pixel",
-        "pytorch_half_pixel",
-        "align_corners",
-        "asymmetric",
-        "tf_half_pixel_for_nn",
-        "tf_crop_and_resize",
-    )
+_ALWAYS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
+_COORDINATES = {
+    11: (*_ALWAYS, "tf_half_pixel_for_nn"),
+    13: (*_ALWAYS, "tf_half_pixel_for_nn"),
+    18: _ALWAYS,
+    19: (*_ALWAYS, "half_pixel_symmetric"),
 }
-COORDINATES[13] = COORDINATES[11]
-COORDINATES[18] = tuple(c for c in COORDINATES[11] if c != "tf_half_pixel_for_nn")
-COORDINATES[19] = (*COORDINATES[18], "half_pixel_symmetric")
+"""What each version of Resize allows."""
 
 
 def _resized(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Method) -> Tensor:
@@ -49,7 +45,7 @@ def _resized(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Metho
         return _repeated(n, x, targets)
     if len(targets) <= 2 and x.dtype in _FLOATS and all(_is_centred(t, method) for t in targets):
         return _resampled(n, x, targets)
-    known = [t._replace(**dict(zip(("size", "count"), n.static(t.size, t.count)))) for t in targets]
+    known = [replace(t, size=n.static(t.size)[0], count=n.static(t.count)[0]) for t in targets]
     if method.mode == "nearest":
         return _nearest(n, x, known, method)
     return _interpolated(n, x, known, method)
@@ -194,7 +190,7 @@ def _method(n: NodeContext) -> Method:
     )
     for name, value, allowed in (
         ("mode", method.mode, ("nearest", "linear", "cubic")),
-        ("coordinate_transformation_mode", method.coordinates, COORDINATES[n.version]),
+        ("coordinate_transformation_mode", method.coordinates, _COORDINATES[n.version]),
         ("nearest_mode", method.nearest, NEAREST_MODES),
     ):
         if value not in allowed:

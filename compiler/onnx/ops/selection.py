@@ -82,5 +82,5 @@ def top_k(n: NodeContext) -> tuple[Tensor, ...]:
     (count,) = (n.attr("k"),) if n.version < 10 else n.dims(1)
     if isinstance(count, int) and count < 0:
         raise n.error(f"k is {count}, expected no negative number")
-    options = {"largest": bool(n.attr("largest")), "sorted": bool(n.attr("sorted"))} if n.version >= 11 else {}
-    return n.emit_all("top_k", x, k=count, axis=axis, **options)
+    largest, ordered = (bool(n.attr(name, 1)) for name in ("largest", "sorted"))
+    return n.emit_all("top_k", x, k=count, axis=axis, largest=largest, sorted=ordered)
