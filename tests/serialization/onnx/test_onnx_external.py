@@ -269,3 +269,14 @@ def test_typed_fields_become_external_data(tmp_path: Path) -> None:
     loaded.save(tmp_path / "m.onnx", external_data="w.bin")
     assert (tmp_path / "w.bin").read_bytes() == np.arange(300).tobytes()
     assert OnnxModel.load(tmp_path / "m.onnx") == loaded
+
+
+def test_large_tensors_start_on_a_page(tmp_path: Path) -> None:
+    sizes = {"a": 1030, "b": (1 << 20) - 1, "c": 1 << 20, "d": 1024}
+    tensors = tuple(OnnxTensor.from_array(name, np.ones(size, np.uint8)) for name, size in sizes.items())
+    OnnxModel(OnnxGraph(initializers=tensors)).save(tmp_path / "m.onnx", external_data="w.bin")
+    again = OnnxModel.load(tmp_path / "m.onnx")
+    offsets = [int(tensor.data.entries["offset"]) for tensor in again.graph.initializers]
+    assert offsets == [0, 1088, 1_052_672, 2_101_248]
+    assert offsets[2] % 4096 == 0
+    assert [tensor.array().size for tensor in again.graph.initializers] == list(sizes.values())
