@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -66,11 +67,12 @@ class DeformConv(Operator):
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         weights, groups = widen(x.filter), a["groups"]
+        shape: Any = out[0].shape
         with np.errstate(all="ignore"):
-            columns = self._columns(x, a, out[0].shape[2:])  # type: ignore[arg-type]
+            columns = self._columns(x, a, shape[2:])
             split = columns.reshape(columns.shape[0], groups, -1, columns.shape[-1])
             result = np.matmul(weights.reshape(groups, weights.shape[0] // groups, -1), split)
-            result = result.reshape(out[0].shape)  # type: ignore[arg-type]
+            result = result.reshape(shape)
             if x.bias is not None:
                 result = result + widen(x.bias)[:, None, None]
         return [narrow(result, out[0])]

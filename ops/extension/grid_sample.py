@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ class GridSample(Operator):
         return [narrow(np.moveaxis(result, -1, 1), out[0])]
 
 
-def moves_inside(a: Attrs) -> bool:
+def moves_inside(a: Mapping[str, Any]) -> bool:
     """Whether a place outside is moved before its elements are looked up, which are then moved each by itself.
 
     Cubic interpolation at a border takes the elements of the place as it was: ONNX does not say, PyTorch and ONNX

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..convert import boolean, positive, sequence
-from ..dims import known
 from ..pool import MaxPool2d, pooled_sizes
 from ..registry import register_extension
 from ..schema import Arrays, Attrs, Operand, Operator, Option, Output, Types
@@ -47,26 +47,24 @@ class MaxPoolIndices(Operator):
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         image = np.asarray(x.input)
-        assert known(*out[0].shape)
-        values = np.full(out[0].shape, lowest(image.dtype.name), image.dtype)  # type: ignore[arg-type]
-        indices = np.full(out[0].shape, -1, np.int64)  # type: ignore[arg-type]
+        sizes: Any = out[0].shape
+        values = np.full(sizes, lowest(image.dtype.name), image.dtype)
+        indices = np.full(sizes, -1, np.int64)
         numbers = flat_indices(image.shape, a["column_major"])
-        window, strides, dilations = a["window_dimensions"], a["strides"], a["dilations"]
-        (top, _, left, _), (rows, columns) = a["padding"], out[0].shape[2:]
-        for _, (to_y, from_y) in tap_ranges(rows, image.shape[2], window[0], strides[0], dilations[0], top):  # type: ignore[arg-type]
-            for _, (to_x, from_x) in tap_ranges(
-                columns,
-                image.shape[3],
-                window[1],
-                strides[1],
-                dilations[1],
-                left,  # type: ignore[arg-type]
-            ):
+        for to_y, from_y in _meetings(0, sizes[2], image.shape[2], a):
+            for to_x, from_x in _meetings(1, sizes[3], image.shape[3], a):
                 _take_greater(
                     (values[..., to_y, to_x], indices[..., to_y, to_x]),
                     (image[..., from_y, from_x], numbers[..., from_y, from_x]),
                 )
         return [values, indices]
+
+
+def _meetings(axis: int, count: int, size: int, a: Attrs) -> Iterator[tuple[slice, slice]]:
+    """For each tap along an axis the places of the result where it meets elements, and these."""
+    window, stride, dilation = a["window_dimensions"][axis], a["strides"][axis], a["dilations"][axis]
+    for _, where in tap_ranges(count, size, window, stride, dilation, a["padding"][2 * axis]):
+        yield where
 
 
 def lowest(dtype: str) -> float | int:

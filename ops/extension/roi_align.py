@@ -62,7 +62,7 @@ class RoiAlign(Operator):
         images, rois = widen(x.input), np.asarray(x.rois)
         kind = np.float64 if rois.dtype == np.float64 else np.float32
         batch = np.clip(np.asarray(x.batch_indices), 0, images.shape[0] - 1)
-        result = np.zeros(out[0].shape)  # type: ignore[arg-type]
+        result = np.zeros(out[0].shape)  # type: ignore[type-var]
         with np.errstate(all="ignore"):
             for r, corners in enumerate(rois.astype(kind)):
                 image = images[batch[r]]

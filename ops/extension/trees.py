@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +34,10 @@ class Trees:
     @staticmethod
     def of(x: Arrays) -> Trees:
         """From operands by name."""
-        given = {f.name: getattr(x, f.name) for f in fields(Trees)}
-        return Trees(**{name: None if v is None else np.asarray(v) for name, v in given.items()})
+        given: dict[str, Any] = {
+            f.name: None if (v := getattr(x, f.name)) is None else np.asarray(v) for f in fields(Trees)
+        }
+        return Trees(**given)
 
     @property
     def leaves(self) -> int:
