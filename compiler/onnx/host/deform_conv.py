@@ -82,14 +82,14 @@ def _base(n: HostNode, kernel: list[int], places: tuple[int, ...]) -> np.ndarray
     rank = len(kernel)
     strides, dilations = _per_axis(n, "strides", 1, rank), _per_axis(n, "dilations", 1, rank)
     pads = _per_axis(n, "pads", 0, 2 * rank)
-    base = np.empty((*kernel, rank, *places))
+    base = []
     for i in range(rank):
         tap = (np.arange(kernel[i]) * dilations[i]).reshape([-1 if a == i else 1 for a in range(2 * rank)])
         first = (np.arange(places[i]) * strides[i] - pads[i]).reshape(
             [-1 if a == rank + i else 1 for a in range(2 * rank)]
         )
-        base[(*[slice(None)] * rank, i)] = tap + first
-    return base.reshape(-1, rank, *places)
+        base.append(np.broadcast_to(tap + first, (*kernel, *places)).reshape(-1, *places))
+    return np.stack(base, axis=1)
 
 
 def _sampled(values: np.ndarray, coordinates: np.ndarray) -> np.ndarray:

@@ -48,8 +48,8 @@ def batch_normalization(n: NodeContext) -> Tensor | tuple[Tensor | None, ...]:
         return _normalized(n, given, x, mean, variance, scale, bias)
     axes = (0, *range(2, x.rank))
     own_mean, _, own_variance = moments(n, x, axes)
-    own = [n.reshape(m, (x.shape[1],)) for m in (own_mean, own_variance)]
-    y = _normalized(n, given, x, *own, scale, bias)
+    own = n.reshape(own_mean, (x.shape[1],)), n.reshape(own_variance, (x.shape[1],))
+    y = _normalized(n, given, x, own[0], own[1], scale, bias)
     momentum, rest = n.scalar(n.attr("momentum"), x), n.scalar(1 - n.attr("momentum"), x)
     running = [
         n.emit("add", n.emit("mul", before, momentum), n.emit("mul", now, rest))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from basalt.ops import Shape
 
@@ -29,7 +30,7 @@ def _conv2d(n: NodeContext, bias: Tensor | None, x: Tensor, weight: Tensor, wind
     return n.emit("conv2d", x, weight, bias, groups=n.attr("group"), **planar(windows))
 
 
-def planar(windows: Sequence[Window]) -> dict[str, tuple[int, ...]]:
+def planar(windows: Sequence[Window]) -> dict[str, Any]:
     """The attributes of core operators that say what two windows say."""
     return {
         "padding": tuple(p for w in windows for p in (w.begin, w.end)),
@@ -107,7 +108,7 @@ def _padded(n: NodeContext, x: Tensor, window: Window, zero: Tensor | None) -> T
         before, after = ([p if i == 2 else 0 for i in range(x.rank)] for p in (window.begin, window.end))
         return n.emit("pad", x, beginning_padding=before, ending_padding=after)
     fill = n.reshape(zero, (1,) * x.rank)
-    before, after = (
+    beside = [
         [n.expand(fill, (*x.shape[:2], size, *x.shape[3:]))] if size else [] for size in (window.begin, window.end)
-    )
-    return n.emit("concat", *before, x, *after, axis=2)
+    ]
+    return n.emit("concat", *beside[0], x, *beside[1], axis=2)

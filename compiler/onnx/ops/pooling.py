@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -139,4 +140,4 @@ def _sums(n: NodeContext, x: Tensor, windows: Sequence[Rounded]) -> Tensor:
     if any(before) or any(after):
         x = n.emit("pad", x, beginning_padding=before, ending_padding=after)
     mean = pool(n, "average_pool2d", x, [(replace(w, begin=0, end=0), False) for w, _ in windows])
-    return n.emit("mul", mean, n.scalar(product(w.length for w, _ in windows), x))
+    return n.emit("mul", mean, n.scalar(math.prod(w.length for w, _ in windows), x))

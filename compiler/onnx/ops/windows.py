@@ -112,7 +112,8 @@ def same_padding(total: int, lower: bool) -> tuple[int, int]:
 def _same(n: NodeContext, window: Window, size: Dim, mode: str) -> Window:
     count = ceil_div(size, window.stride)
     total = dim_max((count - 1) * window.stride + window.extent - size, 0)
-    begin, end = same_padding(*n.static(total), lower=mode == "SAME_LOWER")
+    (number,) = n.static(total)
+    begin, end = same_padding(number, lower=mode == "SAME_LOWER")
     return replace(window, begin=begin, end=end)
 
 
@@ -128,8 +129,8 @@ def rounded_up(n: NodeContext, window: Window, size: Dim) -> tuple[Window, bool]
         if window.end + window.stride <= window.extent:
             return window, True
         (room,) = n.static(room)
+    places = room + window.extent - window.end
     count = -(-room // window.stride) + 1
-    if (count - 1) * window.stride >= size + window.begin:
+    if (count - 1) * window.stride >= places:
         count -= 1
-    end = (count - 1) * window.stride + window.extent - size - window.begin
-    return replace(window, end=max(window.end, *n.static(end))), False
+    return replace(window, end=max(window.end, (count - 1) * window.stride + window.extent - places)), False
