@@ -13,6 +13,7 @@ from basalt.ops import Dim, SymDim
 from ..node import NodeContext
 from ..tensor import Tensor
 from .building import convert, iota
+from .softmax import softmax_of
 
 __all__ = [
     "additive",
@@ -117,22 +118,12 @@ def masked_softmax(n: NodeContext, scores: Tensor, bias: Tensor | None, precisio
         precision: the data type of the softmax; the scores' by default.
     """
     total = scores if bias is None else n.emit("add", scores, bias)
-    weights = _softmax(n, convert(n, total, precision or scores.dtype))
+    weights = softmax_of(n, convert(n, total, precision or scores.dtype), total.rank - 1)
     if bias is None:
         return weights
     top = n.emit("reduce_max", bias, axes=(bias.rank - 1,), keep_dimensions=True)
     hidden = n.emit("equal", top, n.scalar(-np.inf, bias), dtype="bool")
     return n.emit("where", hidden, n.scalar(0, weights), weights)
-
-
-def _softmax(n: NodeContext, x: Tensor) -> Tensor:
-    """The softmax over the last axis; for short floats each step is rounded, as the standard's function body does."""
-    axis = x.rank - 1
-    if x.dtype not in ("float16", "bfloat16"):
-        return n.emit("softmax", x, axis=axis)
-    top = n.emit("reduce_max", x, axes=(axis,), keep_dimensions=True)
-    powers = n.emit("exp", n.emit("sub", x, top))
-    return n.emit("div", powers, n.emit("reduce_sum", powers, axes=(axis,), keep_dimensions=True))
 
 
 def append_past(n: NodeContext, past: Tensor | None, present: Tensor) -> Tensor:
