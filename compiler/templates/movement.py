@@ -16,6 +16,12 @@ def identity(node: Node, lowering: Lowering) -> None:
     lowering.bind(node.output, lowering.read(node.present[0]))
 
 
+@template("bitcast")
+def bitcast(node: Node, lowering: Lowering) -> None:
+    """The operand's memory seen as another data type."""
+    lowering.bind(node.output, replace(lowering.read(node.present[0]), dtype=node.output.dtype))
+
+
 @template("reshape")
 def reshape(node: Node, lowering: Lowering) -> None:
     """The operand's memory seen in another shape; copied first if its strides do not allow that."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from . import (
     arithmetic,
+    bitcast,
     bitwise,
     deform_conv,
     functions,
@@ -25,6 +26,7 @@ from . import (
 
 __all__ = [
     "arithmetic",
+    "bitcast",
     "bitwise",
     "deform_conv",
     "functions",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from basalt.errors import ModelFormatError
 
 from ..attributes import dtype_of_code
@@ -17,8 +19,6 @@ _NARROW = {"int4": (8, 15), "uint4": (0, 15), "int2": (2, 3), "uint2": (0, 3)}
 _EXACT_IN_FLOAT32 = frozenset({"float32", "float16", "bfloat16", "int16", "uint16", "int8", "uint8", "bool"}) | set(
     _NARROW
 )
-_SAME_BITS = ({"int64", "uint64"}, {"int32", "uint32"}, {"int16", "uint16"})
-_BYTES = frozenset({"int8", "uint8"})
 
 
 @onnx_op("Cast", 1, 6, 9, 13, 19, 21, 23, 24, 25, 28)
@@ -36,23 +36,26 @@ def cast_like(n: NodeContext) -> Tensor:
 
 @onnx_op("BitCast", 26)
 def bit_cast(n: NodeContext) -> Tensor:
-    """The bits in another data type, where both are held alike; floats of 16 bits and more are left to the host."""
+    """The bits in another data type; a byte is true where any bit is set."""
     x, target = n.tensor(0), _target(n, n.attr("to"))
     if x.dtype == target:
         return x
-    given = {x.dtype, target}
-    if any(given <= pair for pair in _SAME_BITS) or given <= _BYTES or given in ({"int4", "uint4"}, {"int2", "uint2"}):
-        return convert(n, x, target, True, "up")
-    if all(_held_by_a_byte(d) for d in given):
-        held = n.emit("cast", x, data_type="uint8", dtype="uint8")
-        if target == "bool":
-            return n.emit("not_equal", held, n.constant(0, "uint8"), dtype="bool")
-        return n.emit("cast", held, data_type=carrier(target), dtype=target)
-    raise OnHostError
+    if target in UNCARRIED or _bits(x.dtype) != _bits(target):
+        raise OnHostError
+    if _bits(target) < 8:
+        bits = n.emit("bitcast", x, data_type="uint8", dtype="uint8")
+        low = n.emit("bitwise_and", bits, n.constant((1 << _bits(target)) - 1, "uint8"))
+        return _to_narrow(n, low, target) if target in _NARROW else n.emit("identity", low, dtype=target)
+    if target == "bool":
+        return n.emit(
+            "not_equal", n.emit("bitcast", x, data_type="uint8", dtype="uint8"), n.constant(0, "uint8"), dtype="bool"
+        )
+    return n.emit("bitcast", x, data_type=carrier(target), dtype=target)
 
 
-def _held_by_a_byte(dtype: str) -> bool:
-    return dtype in _BYTES or dtype == "bool" or dtype.startswith("float8")
+def _bits(dtype: str) -> int:
+    """How many bits an element has in ONNX."""
+    return int(re.findall(r"\d+", dtype)[0]) if dtype != "bool" else 8
 
 
 def _target(n: NodeContext, to: int | str) -> str:
