@@ -17,7 +17,7 @@ from .region import Region
 from .stage import MAX_STAGES, Point, Stage, StageOptions, item_of, kind_of, sources_of
 from .state import Frame, Scope
 from .steps import Return, assemble
-from .tensor import Item, Tensor
+from .tensor import Item, Tensor, onnx_dtype
 from .tracer import Tracer
 
 __all__ = ["Entry", "Script"]
@@ -71,7 +71,7 @@ class Entry:
         types = list(self._declared.values())
         if not self._symbolic or any(t is None or t.kind != "tensor" or t.shape is None for t in types):
             return None
-        kinds = tuple((_numpy_name(t.dtype), len(t.shape or ())) for t in types if t is not None)
+        kinds = tuple((onnx_dtype(t.dtype), len(t.shape or ())) for t in types if t is not None)
         with self._lock:
             stage = self._stages.get(("symbolic", kinds))
             if stage is None:
@@ -182,7 +182,3 @@ def _dim(declared: int | str | None, name: str, axis: int) -> Dim:
     if isinstance(declared, int):
         return declared
     return symbol(declared or f"{name}.{axis}")
-
-
-def _numpy_name(dtype: str) -> str:
-    return "object" if dtype == "string" else dtype

@@ -264,7 +264,7 @@ def sources_of(items: Sequence[Item]) -> dict[str, Tensor]:
 
 def kind_of(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return value.dtype.name, value.ndim
+        return value.dtype, value.ndim
     return type(value).__name__
 
 
