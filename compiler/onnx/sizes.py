@@ -18,6 +18,7 @@ __all__ = ["evaluate_sizes"]
 
 Attrs = Mapping[str, Any]
 _INTEGERS = ("int64", "int32")
+_LOWEST = -(2**63)
 
 
 def evaluate_sizes(op: str, arrays: Sequence[np.ndarray | None], attrs: Attrs, dtype: str) -> list[np.ndarray] | None:
@@ -53,6 +54,22 @@ def _divide(a: Any, b: Any) -> Any:
     if b == 0 or (isinstance(b, int) and b < 0) or _may_be_negative(a):
         raise _UnknownError
     return a // b
+
+
+def _modulo(a: Any, b: Any) -> Any:
+    if not isinstance(b, int) or b <= 0:
+        raise _UnknownError
+    return a % b
+
+
+def _clamp(attrs: Attrs, x: np.ndarray) -> np.ndarray:
+    low, high = attrs["min_value"], attrs["max_value"]
+
+    def limited(a: Any) -> Any:
+        a = a if low <= _LOWEST else dim_max(a, low)
+        return a if high >= -_LOWEST - 1 else dim_min(a, high)
+
+    return np.asarray(np.frompyfunc(limited, 1, 1)(x), dtype=object)
 
 
 def _may_be_negative(a: Any) -> bool:
@@ -132,6 +149,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sub": _binary(lambda a, b: a - b),
     "mul": _binary(lambda a, b: a * b),
     "div": _binary(_divide),
+    "mod": _binary(_modulo),
+    "clamp": _clamp,
     "max": _binary(dim_max),
     "min": _binary(dim_min),
     "equal": _binary(_equal),

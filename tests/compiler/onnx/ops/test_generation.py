@@ -188,3 +188,23 @@ def test_multinomial(version: int) -> None:
         assert found.dtype == np.int32 and found.shape == (2, 400)
         assert 0.6 < (found[0] == 2).mean() < 0.9 and (found[1] == 0).mean() > 0.95
     assert run("Multinomial", version, np.zeros((1, 2), np.float32), dtype=7).dtype == np.int64
+
+
+def test_sizes_fold_through_remainders_and_limits() -> None:
+    """What windows of a fixed size need: how much to add to a size, and a size that is cut off."""
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Mod", "s seven", "over"),
+        node("Sub", "seven over", "short"),
+        node("Mod", "short seven", "more"),
+        node("Clip", "s one three", "cut"),
+        node("ConstantOfShape", "more", "y"),
+        node("ConstantOfShape", "cut", "z"),
+    ]
+    constants = {"seven": np.array([7]), "one": np.array(1), "three": np.array(3)}
+    loaded = OnnxExecutable(model(nodes, [value("x", shape=("n",))], [value("y"), value("z")], constants), eager=False)
+    assert loaded.text()  # one program, for all sizes
+    for size in (5, 7, 2, 15, 0):
+        found = loaded.run({"x": np.zeros(size, np.float32)})
+        assert found["y"].shape == ((7 - size % 7) % 7,)
+        assert found["z"].shape == (min(max(size, 1), 3),)
