@@ -92,9 +92,8 @@ def _continued(n: NodeContext, x: Tensor, pads: Sequence[Sequence[Dim]], mode: s
 
 def _mode(n: NodeContext) -> str:
     mode = n.attr("mode")
-    modes = ["constant", "reflect", "edge"] + (["wrap"] if n.version >= 19 else [])
-    if mode not in modes:
-        raise n.error(f"mode is {mode!r}, expected one of {', '.join(modes)}")
+    if mode not in (*_CORE, "wrap"):
+        raise n.error(f"mode is {mode!r}, expected one of {', '.join(_CORE)}, wrap")
     return str(mode)
 
 

@@ -21,14 +21,7 @@ _FLOATS = ("float32", "float16", "bfloat16", "float64")
 _CENTRED = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
 FEW = 4
 """Elements a result up to which each has a gather of its own."""
-_ALWAYS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
-_COORDINATES = {
-    11: (*_ALWAYS, "tf_half_pixel_for_nn"),
-    13: (*_ALWAYS, "tf_half_pixel_for_nn"),
-    18: _ALWAYS,
-    19: (*_ALWAYS, "half_pixel_symmetric"),
-}
-"""What each version of Resize allows."""
+_COORDINATES = (*_CENTRED, "align_corners", "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn")
 
 
 def _resized(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Method) -> Tensor:
@@ -190,7 +183,7 @@ def _method(n: NodeContext) -> Method:
     )
     for name, value, allowed in (
         ("mode", method.mode, ("nearest", "linear", "cubic")),
-        ("coordinate_transformation_mode", method.coordinates, _COORDINATES[n.version]),
+        ("coordinate_transformation_mode", method.coordinates, _COORDINATES),
         ("nearest_mode", method.nearest, NEAREST_MODES),
     ):
         if value not in allowed:

@@ -15,16 +15,14 @@ from ..registry import onnx_op
 from ..tensor import Tensor
 from .positions import coordinates, counting_along, size_tensor, wide_indices
 
-_REDUCTIONS = {"add": 16, "mul": 16, "max": 18, "min": 18}
-"""The opset from which a reduction is allowed."""
+_REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 
 def _reduction(n: NodeContext, x: Tensor) -> str:
     """The core's name of the reduction."""
     name = n.attr("reduction", "none")
-    if name != "none" and n.version < _REDUCTIONS.get(name, 1 << 30):
-        allowed = [r for r, since in _REDUCTIONS.items() if n.version >= since]
-        raise n.error(f"reduction is {name!r}, expected one of {', '.join(['none', *allowed])}")
+    if name not in _REDUCTIONS:
+        raise n.error(f"reduction is {name!r}, expected one of {', '.join(_REDUCTIONS)}")
     if x.dtype == "bool":
         # Sums of truth values are true where one is, products where both are.
         return {"add": "max", "mul": "min"}.get(name, str(name))

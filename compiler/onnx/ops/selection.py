@@ -51,7 +51,7 @@ def one_hot(n: NodeContext) -> Tensor:
     dtype = "uint64" if indices.dtype.startswith("uint") else "int64"
     place = indices if indices.dtype == dtype else n.emit("cast", indices, data_type=dtype)
     place = n.reshape(place, (*indices.shape[:axis], 1, *indices.shape[axis:]))
-    if dtype == "int64" and n.version >= 11:
+    if dtype == "int64":
         negative = n.emit("lesser", place, n.scalar(0, place), dtype="bool")
         place = n.emit("where", negative, n.emit("add", place, size_tensor(depth)), place)
     classes = counting_along(n, depth, axis, rank)

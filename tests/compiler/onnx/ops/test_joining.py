@@ -25,7 +25,7 @@ def test_concat() -> None:
     check("Concat", (1,), [A, B], np.concatenate([A, B], 1), compiled=BOTH)
     check("Concat", (1, 4, 11, 13), [A, B, A], np.concatenate([A, B, A], 0), axis=0)
     check("Concat", (11, 13), [A, B], np.concatenate([A, B], 1), axis=-1, symbolic=True, compiled=BOTH)
-    check("Concat", (4,), [A], A, axis=1)
+    check("Concat", (4,), [A], A, axis=-1)
     mask = A > 2
     check("Concat", (13,), [mask, mask], np.concatenate([mask, mask], 0), axis=0, compiled=BOTH)
     empty = np.zeros((0, 3), np.float32)

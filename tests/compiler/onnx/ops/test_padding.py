@@ -41,10 +41,10 @@ def test_modes(mode: str) -> None:
 def test_wrap() -> None:
     for pads in ((1, 2, 0, 1), (0, 4, 3, 0), (7, 0, 0, 9)):
         expected = np.pad(X, (pads[::2], pads[1::2]), mode="wrap")
-        check("Pad", LATER[1:], [X, ints(*pads)], expected, mode="wrap")
+        check("Pad", (11, 13, *LATER), [X, ints(*pads)], expected, mode="wrap")
         check("Pad", (25,), [X, ints(*pads)], expected, mode="wrap", constant=(1,), symbolic=True, compiled=BOTH)
     with pytest.raises(ValidationError, match="mode"):
-        run("Pad", 18, [X, ints(1, 0, 0, 0)], mode="wrap")
+        run("Pad", 18, [X, ints(1, 0, 0, 0)], mode="mirror")
 
 
 def test_axes() -> None:

@@ -35,7 +35,7 @@ def test_coordinates(coordinates: str, mode: str, factors: tuple[float, float]) 
     roi = ROI if coordinates == "tf_crop_and_resize" else NO_FLOATS
     inputs = [X, roi, floats(1, 1, *factors)]
     options: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": coordinates, "extrapolation_value": 9.0}
-    versions = (19,) if coordinates == "half_pixel_symmetric" else (11, 13, 18, 19)
+    versions = (11, 13, 18, 19)
     for rounding in ROUNDING if mode == "nearest" else ROUNDING[:1]:
         (expected,) = reference("Resize", 19, inputs, nearest_mode=rounding, **options)
         check("Resize", versions, inputs, expected, nearest_mode=rounding, **options, rtol=1e-4, atol=1e-5)
@@ -45,14 +45,12 @@ def test_coordinates(coordinates: str, mode: str, factors: tuple[float, float]) 
         )
 
 
-def test_coordinates_that_only_versions_11_and_13_have() -> None:
+def test_coordinates_of_versions_11_and_13() -> None:
     for mode in ("nearest", "linear"):
         options = {"mode": mode, "coordinate_transformation_mode": "tf_half_pixel_for_nn", "nearest_mode": "floor"}
         for factors in ((2, 3), (0.5, 1.5)):
             inputs = [X, NO_FLOATS, floats(1, 1, *factors)]
             check("Resize", (11, 13), inputs, ort("Resize", 11, inputs, **options), **options, compiled=BOTH)
-    with pytest.raises(ValidationError, match="coordinate_transformation_mode"):
-        run("Resize", 18, [X, None, floats(1, 1, 2, 2)], coordinate_transformation_mode="tf_half_pixel_for_nn")
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
@@ -192,6 +190,7 @@ def test_refuses() -> None:
         ([X, None, -scales], {}),
         ([X, None, scales], {"mode": "bilinear"}),
         ([X, None, scales], {"nearest_mode": "round"}),
+        ([X, None, scales], {"coordinate_transformation_mode": "pixel"}),
         ([X, None, scales], {"antialias": 1}),
         ([X, None, scales], {"axes": [2, 2, 3, 3]}),
         ([X, None, scales], {"coordinate_transformation_mode": "tf_crop_and_resize"}),

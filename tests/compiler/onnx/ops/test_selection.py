@@ -46,14 +46,14 @@ def test_trilu_of_other_types() -> None:
         run("Trilu", 14, [X[0, 0]])
 
 
-def one_hot(indices: np.ndarray, depth: int, values: np.ndarray, axis: int, wraps: bool) -> np.ndarray:
+def one_hot(indices: np.ndarray, depth: int, values: np.ndarray, axis: int) -> np.ndarray:
     """Place by place."""
     rank = indices.ndim + 1
     shape = np.insert(np.array(indices.shape, int), axis % rank, depth)
     result = np.full(shape, values[0])
     for at in np.ndindex(indices.shape):
         place = int(indices[at])
-        if wraps and -depth <= place < 0:
+        if -depth <= place < 0:
             place += depth
         if 0 <= place < depth:
             result[(*at[: axis % rank], place, *at[axis % rank :])] = values[1]
@@ -68,7 +68,7 @@ def test_one_hot(axis: int, kind: type) -> None:
     )
     values = np.array([2, 5], np.float32)
     for version in (9, 11, 28):
-        expected = one_hot(indices, 4, values, axis, version > 9)
+        expected = one_hot(indices, 4, values, axis)
         check("OneHot", (version,), [indices, ints(4), values], expected, axis=axis)
         check("OneHot", (version,), [indices, np.float32(4), values], expected, axis=axis, constant=(1,), symbolic=True)
     check("OneHot", (28,), [indices, ints(4), values], expected, axis=axis, compiled=BOTH)

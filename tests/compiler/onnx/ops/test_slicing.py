@@ -91,7 +91,7 @@ def test_split_into_equal_parts() -> None:
 
 def test_split_into_parts_of_given_sizes() -> None:
     parts = [X[..., :1], X[..., 1:5], X[..., 5:]]
-    check("Split", (2, 11), [X], *parts, axis=2, split=[1, 4, 0])
+    check("Split", (2, 11), [X], *parts, axis=-1, split=[1, 4, 0])
     check("Split", (1,), [X, np.float32([1, 4, 0])], *parts, axis=2)
     check("Split", (1,), [X], *parts, axis=2, split=[1, 4, 0])
     check("Split", (13, 18), [X, ints(1, 4, 0)], *parts, axis=-1, compiled=BOTH)
@@ -110,7 +110,7 @@ def test_split_refuses() -> None:
         (13, [X, ints(3)], {"outputs": 2}),
         (13, [X, ints(4, -1)], {"outputs": 2}),
         (18, [X, ints(1, 2)], {"outputs": 2, "num_outputs": 2}),
-        (2, [X], {"outputs": 2, "axis": -1}),
+        (2, [X], {"outputs": 2, "axis": 3}),
     ):
         with pytest.raises(ValidationError):
             run("Split", version, inputs, **options)
