@@ -9,39 +9,42 @@ from basalt.compiler.onnx.host.registry import HostNode, host_op
 
 
 def _corners(boxes: np.ndarray, center_point_box: int) -> np.ndarray:
-    """The boxes [..., 4] as (x_min, y_min, x_max, y_max), from any pair of opposite corners or centre and size."""
+    """The boxes [n, 4] as rows x_min, y_min, x_max, y_max and area, from opposite corners or centre and size."""
     if center_point_box:
-        half = boxes[..., 2:] / 2
-        return np.concatenate([boxes[..., :2] - half, boxes[..., :2] + half], axis=-1)
-    y1, x1, y2, x2 = np.moveaxis(boxes, -1, 0)
-    return np.stack([np.minimum(x1, x2), np.minimum(y1, y2), np.maximum(x1, x2), np.maximum(y1, y2)], axis=-1)
+        x, y, width, height = boxes.T
+        corners = [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
+    else:
+        y1, x1, y2, x2 = boxes.T
+        corners = [np.minimum(x1, x2), np.minimum(y1, y2), np.maximum(x1, x2), np.maximum(y1, y2)]
+    area = (corners[2] - corners[0]) * (corners[3] - corners[1])
+    return np.stack([*corners, area])
 
 
-def _overlaps(box: np.ndarray, others: np.ndarray, threshold: np.floating) -> np.ndarray:
-    """Which of ``others`` [n, 4] have an intersection over union with ``box`` above the threshold, in float32.
+def _overlaps(rows: np.ndarray, threshold: np.floating) -> np.ndarray:
+    """Which boxes [n] have an intersection over union with the first one above the threshold, in float32.
 
     Boxes without area, with negative sizes or with NaN overlap nothing.
     """
-    low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
-    sides = high - low
-    intersection = sides[:, 0] * sides[:, 1]
-    extent, extents = box[2:] - box[:2], others[:, 2:] - others[:, :2]
-    area, areas = extent[0] * extent[1], extents[:, 0] * extents[:, 1]
-    union = area + areas - intersection
-    meets = (sides > 0).all(axis=1) & (intersection > 0) & (area > 0) & (areas > 0) & (union > 0)
-    return meets & (np.divide(intersection, union, out=np.zeros_like(union), where=meets) > threshold)
+    x1, y1, x2, y2, area = rows
+    width = np.minimum(x2, x2[0]) - np.maximum(x1, x1[0])
+    height = np.minimum(y2, y2[0]) - np.maximum(y1, y1[0])
+    intersection = width * height
+    union = area[0] + area - intersection
+    meets = (width > 0) & (height > 0) & (intersection > 0) & (area > 0) & (area[0] > 0) & (union > 0)
+    return meets & (intersection / union > threshold)
 
 
 def _select(corners: np.ndarray, scores: np.ndarray, limit: int, iou: np.floating, least: float | None) -> list[int]:
     """The boxes that stay, best score first, equal scores by index."""
-    order = np.argsort(-scores, kind="stable")
-    if least is not None:
-        order = order[scores[order] > least]
+    candidates = np.arange(len(scores)) if least is None else np.flatnonzero(scores > least)
+    order = candidates[np.argsort(-scores[candidates], kind="stable")]
+    rows = corners[:, order]
     selected: list[int] = []
     while order.size and len(selected) < limit:
-        best, order = order[0], order[1:]
-        selected.append(int(best))
-        order = order[~_overlaps(corners[best], corners[order], iou)]
+        selected.append(int(order[0]))
+        stays = ~_overlaps(rows, iou)
+        stays[0] = False
+        order, rows = order[stays], rows[:, stays]
     return selected
 
 
@@ -73,8 +76,8 @@ def non_max_suppression(
     if not 0 <= iou <= 1:
         raise n.error(f"input 'iou_threshold' is {iou}, expected 0 to 1")
     least = None if score_threshold is None else number(n, "score_threshold", score_threshold)
-    with np.errstate(invalid="ignore", over="ignore"):
-        corners = _corners(boxes, int(n.attr("center_point_box", 0)))
+    with np.errstate(all="ignore"):
+        corners = [_corners(b, int(n.attr("center_point_box", 0))) for b in boxes]
         rows = [
             (batch, label, box)
             for batch in range(batches)
