@@ -29,7 +29,11 @@ def image_decoder(n: HostNode, stream: np.ndarray) -> np.ndarray:
         raise n.unsupported("decoding images needs the package Pillow, which is not installed") from None
     channels = 1 if pixel_format == "Grayscale" else 3
     try:
-        with Image.open(io.BytesIO(stream.tobytes()), formats=_FORMATS) as image:
+        with Image.open(io.BytesIO(stream.tobytes()), formats=_FORMATS) as opened:
+            image: Image.Image = opened
+            if image.mode.startswith("I;16"):
+                # Pillow does not convert grey images of 16 bits; their upper half is the image in 8 bits.
+                image = Image.fromarray((np.array(image) >> 8).astype(np.uint8))
             pixels = np.array(image.convert(_MODES[pixel_format]), dtype=np.uint8)
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError):
         return np.zeros((0, 0, channels), dtype=np.uint8)

@@ -34,6 +34,8 @@ def test_grey_and_transparent_images() -> None:
     grey = encoded(PIXELS[:, :, 0], "PNG")
     same(run("ImageDecoder", 20, grey, pixel_format="Grayscale"), PIXELS[:, :, :1])
     same(run("ImageDecoder", 20, grey), np.repeat(PIXELS[:, :, :1], 3, axis=2))
+    deep = PIXELS[:, :, 0].astype(np.uint16) * 256 + 200
+    same(run("ImageDecoder", 20, encoded(deep, "PNG"), pixel_format="Grayscale"), PIXELS[:, :, :1])
     transparent = np.concatenate([PIXELS, np.full((5, 7, 1), 9, np.uint8)], axis=2)
     same(run("ImageDecoder", 20, encoded(transparent, "PNG")), PIXELS)
 
