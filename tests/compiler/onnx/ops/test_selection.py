@@ -1,4 +1,4 @@
-"""Trilu, OneHot, EyeLike, TopK at all versions; Compress, NonZero, Unique, NonMaxSuppression beside compiled parts."""
+"""Trilu, OneHot, EyeLike, TopK at all versions; Compress, NonZero, Unique, NonMaxSuppression, Det among compiled ones."""
 
 from __future__ import annotations
 
@@ -199,3 +199,17 @@ def test_top_k_orders_equals_by_place(values: list[int], version: int, largest: 
     x = np.array(values, np.int64)
     k = data.draw(st.integers(0, len(values)))
     check("TopK", (version,), [x, ints(k)], *top_k(x, k, 0, largest), largest=int(largest))
+
+
+@pytest.mark.parametrize("opset", [11, 22])
+def test_det_between_compiled_parts(opset: int) -> None:
+    nodes = [
+        helper.make_node("Add", ["x", "x"], ["a"]),
+        helper.make_node("Det", ["a"], ["d"]),
+        helper.make_node("Neg", ["d"], ["y"]),
+    ]
+    model = chain(nodes, {"x": X}, "y", opset)
+    rng = np.random.default_rng(4)
+    for shape in ((2, 3, 3), (4, 2, 2), (1, 1, 1)):
+        x = rng.standard_normal(shape).astype(np.float32)
+        same(model.run([x])[0], -np.linalg.det(2 * x), rtol=1e-4, atol=1e-5)
