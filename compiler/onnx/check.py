@@ -44,7 +44,7 @@ def check_model(model: OnnxModel) -> None:
 def is_supported(domain: str, op: str, version: int) -> bool:
     """Whether something computes an operator of exactly this since-version."""
     return (
-        (domain == "" and op in CONTROL)
+        (domain, op) in CONTROL
         or registry.find(op, version, domain) is not None
         or host.find(op, version, domain) is not None
     )

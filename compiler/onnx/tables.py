@@ -60,7 +60,7 @@ def _entry(domain: str, name: str) -> Support:
     versions = [s.since for s in schemas(domain, name)]
     compiled, hosted, missing = [], [], []
     for version in versions:
-        if registry.find(name, version, domain) is not None or (domain == "" and name in CONTROL):
+        if registry.find(name, version, domain) is not None or (domain, name) in CONTROL:
             compiled.append(version)
         elif host.find(name, version, domain) is not None:
             hosted.append(version)

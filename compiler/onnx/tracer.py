@@ -116,7 +116,7 @@ class Tracer:
                 return None
         n = self._context(frame.scope, node, domain, inputs, attributes)
         check_types(n)
-        control = CONTROL.get(node.op_type) if domain == "" else None
+        control = CONTROL.get((domain, node.op_type))
         if control is not None:
             return control(self, frame, n)
         return self._apply(n)
