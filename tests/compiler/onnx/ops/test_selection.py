@@ -1,4 +1,4 @@
-"""Trilu, OneHot, EyeLike, TopK at all versions; Compress, NonZero, Unique, NonMaxSuppression, Det among compiled ones."""
+"""Trilu, OneHot, EyeLike, TopK; Compress, NonZero, Unique, NonMaxSuppression, Det between compiled parts."""
 
 from __future__ import annotations
 
