@@ -77,10 +77,10 @@ class NodeWriter:
         return runs(op_type, self.opset, dtype)
 
     def call(
-        self, op_type: str, *inputs: Tensor | None, to: str | None = None, wraps: bool = False, **attributes: Any
+        self, op_type: str, *inputs: Tensor | None, dtype: str | None = None, wraps: bool = False, **attributes: Any
     ) -> Tensor:
         """:meth:`.GraphWriter.call` of an operator with one output."""
-        return self.writer.call(op_type, *inputs, to=to, wraps=wraps, **attributes)[0]
+        return self.writer.call(op_type, *inputs, dtype=dtype, wraps=wraps, **attributes)[0]
 
     def call_all(self, op_type: str, *inputs: Tensor | None, outputs: int, **attributes: Any) -> tuple[Tensor, ...]:
         """:meth:`.GraphWriter.call` of an operator with several outputs."""

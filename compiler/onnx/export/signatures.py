@@ -83,8 +83,10 @@ def _working_type(schema: Schema, formal: Formal, dtype: str, wraps: bool) -> st
     )
 
 
-def output_types(schema: Schema, inputs: Sequence[Tensor | None], count: int, to: str | None) -> list[tuple[str, bool]]:
-    """The data type of each output, and whether it follows an input's; ``to`` where an attribute decides."""
+def output_types(
+    schema: Schema, inputs: Sequence[Tensor | None], count: int, dtype: str | None
+) -> list[tuple[str, bool]]:
+    """The data type of each output, and whether it follows an input's; ``dtype`` where an attribute decides."""
     bound: dict[str, str] = {}
     for place, given in enumerate(inputs):
         formal = schema.input(place)
@@ -93,8 +95,8 @@ def output_types(schema: Schema, inputs: Sequence[Tensor | None], count: int, to
     result = []
     for place in range(count):
         formal = schema.outputs[min(place, len(schema.outputs) - 1)]
-        if to is not None:
-            result.append((to, False))
+        if dtype is not None:
+            result.append((dtype, False))
         elif formal.type_variable in bound:
             result.append((bound[formal.type_variable], True))
         else:

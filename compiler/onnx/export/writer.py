@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from basalt.ops import Dim, Shape
+from basalt.ops import Shape
 from basalt.ops.casts import cast as cast_array
-from basalt.ops.types import numpy_dtype
 from basalt.serialization.onnx import ELEMENT_TYPES
 
 from ..schemas import Schema
@@ -66,7 +65,7 @@ class GraphWriter:
         self,
         op_type: str,
         *inputs: Tensor | None,
-        to: str | None = None,
+        dtype: str | None = None,
         outputs: int = 1,
         wraps: bool = False,
         domain: str = "",
@@ -77,7 +76,7 @@ class GraphWriter:
         Args:
             op_type: the operator.
             inputs: its operands, None for absent ones.
-            to: the data type of the outputs, where an attribute or nothing decides it.
+            dtype: the data type of the outputs, where an attribute or nothing decides it.
             outputs: how many there are.
             wraps: whether uint64 may be computed as int64 of the same bits.
             domain: that of the operator.
@@ -87,17 +86,17 @@ class GraphWriter:
         """
         schema = signature(op_type, self.opset_of(domain), domain)
         working = working_types(schema, inputs, wraps)
-        results = output_types(schema, inputs, outputs, to)
+        results = output_types(schema, inputs, outputs, dtype)
         cast_inputs = tuple(
             None if t is None else self.cast(t, _working(schema, place, working)) for place, t in enumerate(inputs)
         )
         direct = []
-        for place, (dtype, follows) in enumerate(results):
+        for place, (wanted, follows) in enumerate(results):
             formal = schema.outputs[min(place, len(schema.outputs) - 1)]
-            direct.append(Tensor(working[formal.type_variable] if follows else dtype))
+            direct.append(Tensor(working[formal.type_variable] if follows else wanted))
         given = {name: value for name, value in attributes.items() if value is not None}
         self.calls.append(Call(op_type, cast_inputs, tuple(direct), given, self.base, domain))
-        return tuple(self.cast(made, dtype) for made, (dtype, _) in zip(direct, results))
+        return tuple(self.cast(made, wanted) for made, (wanted, _) in zip(direct, results))
 
     def cast(self, x: Tensor, dtype: str) -> Tensor:
         """ONNX's Cast, which leaves open what floats beyond an integer type's range become."""
@@ -148,15 +147,3 @@ def _working(schema: Schema, place: int, working: dict[str, str]) -> str:
     formal = schema.input(place)
     assert formal is not None
     return working[formal.type_variable]
-
-
-def known_sizes(dims: Sequence[Dim]) -> np.ndarray | None:
-    """Sizes as an int64 vector, None where one is symbolic."""
-    if all(isinstance(d, int) for d in dims):
-        return np.asarray(dims, np.int64).reshape(len(dims))
-    return None
-
-
-def empty(dtype: str) -> np.ndarray:
-    """A vector without elements."""
-    return np.empty(0, numpy_dtype(dtype))

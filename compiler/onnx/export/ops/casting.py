@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from basalt.ops.types import integer_bounds, is_float
+from basalt.serialization.onnx import ELEMENT_TYPES
 
 from ..node import NodeWriter
 from ..registry import exports
@@ -41,3 +42,12 @@ def _saturated_wide(n: NodeWriter, x: Tensor, dtype: str) -> Tensor:
     outside = n.call("Or", n.call("Or", over, under), n.call("IsNaN", x))
     inside = n.cast(n.where(outside, n.scalar(0.0, x.dtype), x), dtype)
     return n.where(over, n.scalar(high, dtype), n.where(under, n.scalar(low, dtype), inside))
+
+
+@exports("bitcast")
+def bitcast(n: NodeWriter) -> Tensor:
+    """Between integers of one width Cast keeps the bits; for floats ONNX has an operator from opset 26 on."""
+    x, dtype = n["input"], n.out[0].dtype
+    if not is_float(x.dtype) and not is_float(dtype):
+        return n.cast(x, dtype)
+    return n.call("BitCast", x, dtype=dtype, to=ELEMENT_TYPES[dtype].code)

@@ -40,7 +40,7 @@ def _product(n: NodeWriter) -> Tensor:
         n.filled(1, x.dtype, line),
         x,
         outputs=2,
-        to=x.dtype,
+        dtype=x.dtype,
         num_scan_inputs=1,
         body=body,
         scan_input_axes=(axis,),

@@ -68,5 +68,5 @@ def _loop(n: NodeWriter, start: Sequence[Tensor], dtype: str) -> Tensor:
         values = (product, n.call("Mul", base, base), n.call("Div", rest, two))
         body.outputs = [(n.call("Identity", condition), ()), *((v, shape) for v in values)]
     turns = n.scalar(_BITS, "int64")
-    results = n.call_all("Loop", turns, n.constant(np.asarray(True)), *start, outputs=3, to=dtype, body=body)
+    results = n.call_all("Loop", turns, n.constant(np.asarray(True)), *start, outputs=3, dtype=dtype, body=body)
     return results[0]

@@ -50,7 +50,7 @@ def dequantize_linear(n: NodeWriter) -> Tensor:
     scales = _Scales(n)
     if scales.form is not None and scale.dtype != "float64" and _direct(n, x.dtype):
         shaped = scales.shaped(n, n.widened(scale)), scales.shaped(n, zero)
-        return n.call("DequantizeLinear", x, *shaped, to="float32", **scales.options)
+        return n.call("DequantizeLinear", x, *shaped, dtype="float32", **scales.options)
     wide = n.type("input").dtype in ("int32", "uint32")
     # Differences of bytes are exact in any float; the core rounds wider ones to the scale's type before it multiplies.
     scale = _stretched(n, scale if wide else n.widened(scale))

@@ -122,7 +122,7 @@ class _Direction:
             *self.initial,
             self.projected,
             outputs=count + 1,
-            to=self.dtype,
+            dtype=self.dtype,
             num_scan_inputs=1,
             body=body,
             scan_input_directions=directions,

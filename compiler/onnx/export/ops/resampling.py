@@ -35,7 +35,8 @@ def _linear(n: NodeWriter, image: Tensor, given: Sequence[Dim], sizes: Sequence[
         return _resize(n, image, sizes, mode="linear")
     if known(*given[2:], *sizes[2:]):
         result = n.cast(image, "float64")
-        for axis in (2, 3):
+        # The core's order: a tie of integers may depend on it.
+        for axis in (2, 3) if n.attrs["axes"][0] < n.attrs["axes"][1] else (3, 2):
             result = _interpolated(n, result, axis, int(given[axis]), int(sizes[axis]))  # type: ignore[arg-type]
     else:
         result = _resize(n, n.cast(image, "float32"), sizes, mode="linear")

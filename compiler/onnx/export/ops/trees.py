@@ -39,7 +39,7 @@ def tree_ensemble(n: NodeWriter) -> Tensor:
         "TreeEnsembleRegressor",
         n["input"],
         domain="ai.onnx.ml",
-        to="float32",
+        dtype="float32",
         n_targets=n.attrs["targets"],
         aggregate_function=n.attrs["aggregate"].upper(),
         **table.attributes(dtype),

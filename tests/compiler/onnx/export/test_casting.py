@@ -27,6 +27,16 @@ def test_the_ends_of_ranges(source: str, target: str) -> None:
     check("cast", [np.concatenate([near, beyond]).astype(source)], target, again=False)
 
 
+@pytest.mark.parametrize(("source", "target"), [("int8", "uint8"), ("int64", "uint64")])
+def test_bits_of_integers(source: str, target: str) -> None:
+    check("bitcast", [extremes(source)], target)
+
+
+@pytest.mark.parametrize(("source", "target"), [("float32", "uint32"), ("float64", "int64"), ("int32", "float32")])
+def test_bits_of_floats(source: str, target: str) -> None:
+    check("bitcast", [extremes(source)], target, opset=26)
+
+
 @settings(max_examples=25)
 @given(
     values=st.lists(st.floats(width=32), min_size=1, max_size=8),
