@@ -11,7 +11,7 @@ from basalt.ops import Shape
 from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
-from .windows import POINT, Window, kernel_of, windows_of
+from .windows import POINT, Window, kernel_of, moving_axes, windows_of
 
 __all__ = ["convolve", "planar", "spatial_sizes"]
 
@@ -69,6 +69,9 @@ def convolve(
     """
     if weight.rank != x.rank:
         raise n.error(f"the weight has rank {weight.rank}, expected the input's, {x.rank}")
+    axes = moving_axes(x.shape[2:], windows)
+    if len(axes) < len(windows) and (len(windows) > 2 or axes == [0]):
+        return _convolve_along(n, x, weight, windows, axes, conv2d, zero)
     if len(windows) == 1:
         row, taps = (*x.shape[:2], 1, x.shape[2]), (*weight.shape[:2], 1, weight.shape[2])
         y = conv2d(n.reshape(x, row), n.reshape(weight, taps), [POINT, *windows])
@@ -84,6 +87,22 @@ def convolve(
     y = convolve(n, slices, n.reshape(weight, (outputs, depth * length, *kernel)), windows[1:], conv2d, zero)
     y = n.reshape(y, (x.shape[0], count, *y.shape[1:]))
     return n.transpose(y, (0, 2, 1, *range(3, y.rank)))
+
+
+def _convolve_along(
+    n: NodeContext,
+    x: Tensor,
+    weight: Tensor,
+    windows: Sequence[Window],
+    axes: Sequence[int],
+    conv2d: Planar,
+    zero: Tensor | None,
+) -> Tensor:
+    """The convolution along some axes, where the others have one element and one tap."""
+    x, weight = (n.reshape(t, (*t.shape[:2], *[t.shape[2 + i] for i in axes])) for t in (x, weight))
+    y = convolve(n, x, weight, [windows[i] for i in axes], conv2d, zero)
+    sizes = dict(zip(axes, y.shape[2:]))
+    return n.reshape(y, (*y.shape[:2], *[sizes.get(i, 1) for i in range(len(windows))]))
 
 
 def _taps_as_channels(n: NodeContext, x: Tensor, window: Window) -> Tensor:

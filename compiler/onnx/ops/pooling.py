@@ -13,7 +13,7 @@ from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
 from .convolution import planar, spatial_sizes
-from .windows import POINT, Window, attribute_per_axis, rounded_up, windows_of
+from .windows import POINT, Window, attribute_per_axis, moving_axes, rounded_up, windows_of
 
 __all__ = ["HALF", "Rounded", "pool", "pool_windows", "rounding_of", "widened"]
 
@@ -49,6 +49,11 @@ def pool(n: NodeContext, op: str, x: Tensor, windows: Sequence[Rounded]) -> Tens
     The last two axes are pooled together, those before them one by one.
     """
     sizes = x.shape[2:]
+    axes = moving_axes(sizes, [w for w, _ in windows])
+    if len(axes) < len(sizes) and (len(sizes) > 2 or axes == [0]):
+        y = pool(n, op, n.reshape(x, (*x.shape[:2], *[sizes[i] for i in axes])), [windows[i] for i in axes])
+        counts = dict(zip(axes, y.shape[2:]))
+        return n.reshape(y, (*y.shape[:2], *[counts.get(i, 1) for i in range(len(sizes))]))
     if len(sizes) == 1:
         y = _pool2d(n, op, n.reshape(x, (*x.shape[:2], 1, *sizes)), [(POINT, False), *windows])
         return n.reshape(y, (*y.shape[:2], y.shape[3]))

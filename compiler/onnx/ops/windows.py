@@ -15,6 +15,7 @@ __all__ = [
     "Window",
     "attribute_per_axis",
     "kernel_of",
+    "moving_axes",
     "pad_pairs",
     "rounded_up",
     "same_padding",
@@ -44,6 +45,15 @@ class Window:
 
 POINT = Window(1)
 """The window along an axis that is not there."""
+
+
+def moving_axes(sizes: Shape, windows: Sequence[Window]) -> list[int]:
+    """The axes along which there is more than one element or place, the last one if there is none.
+
+    Along the others nothing happens. Leaving them out keeps rows of elements together: an image of one column is a row.
+    """
+    still = [w.length == 1 and size == 1 and not w.begin and not w.end for size, w in zip(sizes, windows)]
+    return [i for i, s in enumerate(still) if not s] or [len(windows) - 1]
 
 
 def attribute_per_axis(n: NodeContext, name: str, count: int, least: int, default: int) -> tuple[int, ...]:

@@ -199,3 +199,11 @@ def test_what_the_standard_does_not_allow_is_refused(
     with pytest.raises(BasaltError, match=message) as caught:
         run(op, 22, numbers(*given_shape), numbers(*weight), compiled=False, **attributes)
     assert "the node" in str(caught.value)
+
+
+@pytest.mark.parametrize("still", [(0,), (1,), (2,), (0, 2), (0, 1), (0, 1, 2)])
+def test_axes_of_one_element_are_left_out(still: tuple[int, ...]) -> None:
+    sizes, kernel = ([1 if i in still else size for i, size in enumerate(s)] for s in ((4, 5, 6), (2, 3, 2)))
+    x, w = numbers(2, 3, *sizes), numbers(4, 3, *kernel, seed=1)
+    y = run("Conv", 22, x, w, compiled=False)
+    np.testing.assert_array_equal(y, convolve(x, w, [1] * 3, [0] * 6, [1] * 3))

@@ -307,3 +307,11 @@ def test_what_the_standard_does_not_allow_is_refused(
 ) -> None:
     with pytest.raises(BasaltError, match=message):
         run(op, 22, numbers(*shape), compiled=False, **attributes)
+
+
+@pytest.mark.parametrize("still", [(0,), (1,), (2,), (0, 2), (0, 1), (0, 1, 2)])
+def test_axes_of_one_element_are_left_out(still: tuple[int, ...]) -> None:
+    sizes, kernel = ([1 if i in still else size for i, size in enumerate(s)] for s in ((4, 5, 6), (2, 3, 2)))
+    x, attributes = numbers(2, 3, *sizes), {"kernel_shape": kernel}
+    y = run("MaxPool", 22, x, compiled=False, **attributes)
+    np.testing.assert_array_equal(y, expected(x, attributes, largest))
