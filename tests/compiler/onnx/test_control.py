@@ -480,15 +480,7 @@ def test_flex_attention(precision: Any) -> None:
         node("Cast", ["g"], ["f"], to=kind),
         node("Add", ["f", "f"], ["ff"]),
         node("Div", ["ff", "f"], ["two"]),
-        node(
-            "FlexAttention",
-            ["q", "k", "v"],
-            ["y"],
-            domain="ai.onnx.preview",
-            score_mod=score,
-            prob_mod=weight,
-            **attributes,
-        ),
+        node("FlexAttention", ["q", "k", "v"], ["y"], domain="ai.onnx.preview", **attributes),
     ]
     inputs = [value(n, FLOAT, ["b", h, "s" + n, 4]) for n, h in (("q", 4), ("k", 2), ("v", 2))]
     graph = helper.make_graph(nodes, "g", [*inputs, value("g", FLOAT, [])], [value("y")])
