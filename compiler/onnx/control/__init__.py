@@ -1,4 +1,4 @@
-"""Operators with bodies: If, Loop, Scan, SequenceMap, FlexAttention.
+"""Operators with bodies: If, Loop, Scan, SequenceMap.
 
 Bodies are translated in place where that is bounded, else run by the host.
 """
@@ -12,7 +12,6 @@ from ..node import NodeContext
 from ..state import Frame
 from ..steps import HostCall
 from .branch import branch
-from .flex_attention import flex_attention
 from .loop import loop
 from .scan import scan
 from .sequence_map import sequence_map
@@ -30,6 +29,5 @@ CONTROL: dict[tuple[str, str], Control] = {
     ("", "Loop"): loop,
     ("", "Scan"): scan,
     ("", "SequenceMap"): sequence_map,
-    ("ai.onnx.preview", "FlexAttention"): flex_attention,
 }
 """By domain and operator."""
