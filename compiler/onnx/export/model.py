@@ -124,7 +124,8 @@ class _Export:
         final = []
         for (wanted, _), t in zip(self._graph.outputs, outputs):
             # An input, a constant, and what is an output already cannot take another name.
-            if names.has(t) or t not in made:
+            is_input_itself = names.has(t) and names.of(t) == wanted
+            if not is_input_itself and (names.has(t) or t not in made):
                 copied = Tensor(t.dtype)
                 calls.append(Call("Identity", (t,), (copied,), {}, wanted))
                 t = copied

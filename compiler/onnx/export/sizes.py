@@ -94,7 +94,7 @@ class Sizes:
         dims = [(t, i, d) for v, t in self._inputs for i, d in enumerate(v.shape) if isinstance(d, SymDim)]
         dims.sort(key=lambda place: place[2] not in [symbol(s) for s in symbols_of(place[2])])
         while True:
-            found = {}
+            found: dict[str, tuple[Tensor, int, SymDim]] = {}
             for place in dims:
                 unknown = symbols_of(place[2]) - places.keys()
                 if len(unknown) == 1 and _is_line(place[2], name := next(iter(unknown))):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..node import NodeWriter
 from ..registry import exports
 from ..tensor import Tensor
@@ -21,7 +23,7 @@ def cumulative_product(n: NodeWriter) -> Tensor:
 
 def _scan(n: NodeWriter, op_type: str) -> Tensor:
     axis = n.scalar(n.attrs["axis"], "int64")
-    flags = {"exclusive": int(n.attrs["exclusive"]), "reverse": int(n.attrs["reversed"])}
+    flags: dict[str, Any] = {"exclusive": int(n.attrs["exclusive"]), "reverse": int(n.attrs["reversed"])}
     return n.call(op_type, n["input"], axis, wraps=True, **flags)
 
 

@@ -74,7 +74,7 @@ class Window:
 
     def _is_plain_along(self, i: int) -> bool:
         begin, end = self.padding[2 * i : 2 * i + 2]
-        if not isinstance(end, int) or max(begin, end) >= self.kernel[i]:  # type: ignore[operator, type-var]
+        if not isinstance(end, int) or max(begin, end) >= self.kernel[i]:  # type: ignore[type-var]
             return False
         count, size = self.counts[i], self.sizes[i]
         if not (isinstance(count, int) and isinstance(size, int)):
@@ -118,7 +118,7 @@ def _taps(n: NodeWriter, image: Tensor, window: Window) -> Tensor:
         n.unsupported(f"a maximum of {image.dtype} over a window whose sizes are not known")
     padded = window.padded(n, image, lowest(image.dtype))
     result: Tensor | None = None
-    for row, column in np.ndindex(*window.kernel):  # type: ignore[call-overload]
+    for row, column in np.ndindex(*window.kernel):
         starts = [row * window.dilations[0], column * window.dilations[1]]
         ends = [s + (c - 1) * stride + 1 for s, c, stride in zip(starts, window.counts, window.strides)]
         part = n.call("Slice", padded, n.ints(starts), n.sizes(ends), n.ints((2, 3)), n.ints(window.strides))
@@ -144,7 +144,7 @@ def _l2(n: NodeWriter, image: Tensor, window: Window) -> Tensor:
 
 def _sums(n: NodeWriter, image: Tensor, window: Window, shape: Sequence[Dim] | None) -> Tensor:
     """The sum of each window, as a convolution with ones of each channel; ``shape`` None for one channel."""
-    ones = n.constant(np.ones((1, 1, *window.kernel), image.dtype))  # type: ignore[arg-type]
+    ones = n.constant(np.ones((1, 1, *window.kernel), image.dtype))
     by_itself = known(*window.padding)
     if shape is not None:
         batches, channels = pick(shape, n.attrs["layout"], "nc")

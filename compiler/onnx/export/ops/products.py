@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..node import NodeWriter
 from ..registry import exports
 from ..tensor import Tensor
@@ -13,7 +15,7 @@ def gemm(n: NodeWriter) -> Tensor:
     alpha, beta = n.attrs["alpha"], n.attrs["beta"]
     if not fits(alpha, beta):
         return _composed(n)
-    options = {"transA": int(n.attrs["a_transpose"]), "transB": int(n.attrs["b_transpose"])}
+    options: dict[str, Any] = {"transA": int(n.attrs["a_transpose"]), "transB": int(n.attrs["b_transpose"])}
     return n.call("Gemm", n["a"], n["b"], n.get("c"), alpha=float(alpha), beta=float(beta), **options)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from basalt.ops import Dim, known
 from basalt.ops.types import integer_bounds
@@ -23,7 +24,7 @@ class _Scales:
     def __init__(self, n: NodeWriter) -> None:
         shape, dims = n.type("input").shape, n.type("scale").shape
         self.form: list[Dim] | None = None
-        self.options: dict[str, int] = {}
+        self.options: dict[str, Any] = {}
         differing = [i for i, d in enumerate(dims) if d != 1]
         blocked = [i for i, (d, size) in enumerate(zip(dims, shape)) if d != size]
         if not differing:
@@ -32,7 +33,7 @@ class _Scales:
             self.form, self.options = [dims[differing[0]]], {"axis": differing[0]}
         elif n.opset >= 21 and len(blocked) <= 1 and known(*shape, *dims):
             axis = blocked[0] if blocked else len(shape) - 1
-            self.form, self.options = list(dims), {"axis": axis, "block_size": int(shape[axis] // dims[axis])}  # type: ignore[operator, arg-type]
+            self.form, self.options = list(dims), {"axis": axis, "block_size": int(shape[axis] // dims[axis])}  # type: ignore[arg-type]
 
     def shaped(self, n: NodeWriter, x: Tensor) -> Tensor:
         assert self.form is not None

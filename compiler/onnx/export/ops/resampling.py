@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -71,6 +72,6 @@ def _agrees(size: int, count: int) -> bool:
     return bool(np.array_equal(found, nearest_positions(size, count)))
 
 
-def _resize(n: NodeWriter, image: Tensor, sizes: Sequence[Dim], **options: str) -> Tensor:
+def _resize(n: NodeWriter, image: Tensor, sizes: Sequence[Dim], **options: Any) -> Tensor:
     options["coordinate_transformation_mode"] = "half_pixel"
     return n.call("Resize", image, None, None, n.sizes(sizes), **options)
