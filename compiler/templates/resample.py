@@ -25,7 +25,7 @@ from .raw import raw
 @template("resample2d")
 def resample2d(node: Node, lowering: Lowering) -> None:
     """A unit is a row along the last dimension."""
-    _Resampling(node, lowering).write()
+    Resampling(node, lowering, linear=node.attrs["mode"] == "linear").write()
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,18 @@ class _Axis:
     tables: tuple[str, ...]
 
 
-class _Resampling:
-    def __init__(self, node: Node, lowering: Lowering) -> None:
+class Resampling:
+    """Writes the kernel; what lies where is overridden for other coordinates than those of ``resample2d``."""
+
+    def __init__(self, node: Node, lowering: Lowering, *, linear: bool) -> None:
         self.lowering, self.node = lowering, node
-        self.linear = node.attrs["mode"] == "linear"
+        self.linear = linear
         source, target = lowering.read(node.present[0]), lowering.write(node.output)
         self.dtype = source.dtype
         self.source, self.target = (source, target) if self.linear else (raw(source), raw(target))
         # Integers are rounded to nearest: in float32, weights of thirds would decide ties.
         self.register = register_suffix(self.dtype) if is_float(self.dtype) else "f64"
-        self.kernel = KernelBuilder(f"resample2d {node.attrs['mode']}")
+        self.kernel = KernelBuilder(f"resample2d {'linear' if linear else 'nearest-neighbor'}")
         self.body = Body(self.kernel, (), 4)
         # Along a resampled axis the input's index comes from a table: its own stride is not walked.
         walked = [0 if i in node.attrs["axes"] else s for i, s in enumerate(self.source.strides)]
@@ -73,13 +75,17 @@ class _Resampling:
         taps = 8.0 if self.linear else 1.0
         self.lowering.add(kernel.call(math.prod(shape[:3]), self.target.size * taps * 0.4))
 
+    def places(self, number: int, size: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For each result along an axis the elements below and above its coordinate, and the weight of the latter."""
+        return neighbours(size, count)
+
     def _axis(self, number: int, axis: int) -> _Axis:
         size, count = self.source.shape[axis], self.target.shape[axis]
         stride = self.source.strides[axis]
         if not self.linear:
             tables: list[np.ndarray] = [nearest_positions(size, count) * stride]
         else:
-            low, high, weight = neighbours(size, count)
+            low, high, weight = self.places(number, size, count)
             tables = [low * stride, high * stride, weight.astype(np.float64 if self.register == "f64" else np.float32)]
         names = [f"{name}{number}_table" for name in ("low", "high", "weight")]
         for name, table in zip(names, tables):

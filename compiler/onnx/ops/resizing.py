@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from basalt.ops import Dim
 from basalt.ops.dims import product
+from basalt.ops.schema import MAX_RANK
 
 from ..node import NodeContext
 from ..registry import onnx_op
@@ -34,14 +36,7 @@ def _resized(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Metho
     targets = [t for t in targets if t.count != 0]
     if not targets:
         return x
-    if all(_repeats(t, method) for t in targets) and x.rank + len(targets) <= 8:
-        return _repeated(n, x, targets)
-    if len(targets) <= 2 and x.dtype in _FLOATS and all(_is_centred(t, method) for t in targets):
-        return _resampled(n, x, targets)
-    known = [replace(t, size=n.static(t.size)[0], count=n.static(t.count)[0]) for t in targets]
-    if method.mode == "nearest":
-        return _nearest(n, x, known, method)
-    return _interpolated(n, x, known, method)
+    return _nearest(n, x, targets, method) if method.mode == "nearest" else _interpolated(n, x, targets, method)
 
 
 def _repeats(t: Target, method: Method) -> bool:
@@ -66,32 +61,41 @@ def _repeated(n: NodeContext, x: Tensor, targets: Sequence[Target]) -> Tensor:
 
 
 def _is_centred(t: Target, method: Method) -> bool:
-    """Whether ``resample2d`` computes the same: linear between the centres of elements, the edges repeated."""
-    if method.mode != "linear" or method.exclude_outside or method.coordinates not in _CENTRED:
-        return False
-    if not t.exact or (method.antialias and not never_above(t.size, t.count)):
+    """Whether ``resample2d`` computes the same: between the centres of elements, the edges repeated."""
+    if method.coordinates not in _CENTRED or not t.exact or (method.antialias and not never_above(t.size, t.count)):
         return False
     # A single element of this mode lies at the start; a symbolic size may be 1.
     return method.coordinates != "pytorch_half_pixel" or bool(t.repeats) or never_above(2, t.count)
 
 
-def _resampled(n: NodeContext, x: Tensor, targets: Sequence[Target]) -> Tensor:
-    counts = {t.axis: t.count for t in targets}
-    result = [counts.get(axis, size) for axis, size in enumerate(x.shape)]
-    axes = sorted(counts)
-    if len(axes) == 2 and axes[1] != axes[0] + 1:
-        for t in targets:
-            x = _resampled(n, x, [t])
-        return x
-    first, last = axes[0], axes[-1]
-    rows = [x.shape[first]] if len(axes) == 2 else [1]
-    grouped = (product(x.shape[:first]), rows[0], x.shape[last], product(x.shape[last + 1 :]))
-    sizes = (counts[first] if len(axes) == 2 else 1, counts[last])
-    if grouped[3] == 1:
-        image, places = n.reshape(x, (grouped[0], 1, *grouped[1:3])), (2, 3)
-    else:
-        image, places = n.reshape(x, grouped), (1, 2)
-    return n.reshape(n.emit("resample2d", image, mode="linear", sizes=sizes, axes=places), result)
+_Pair = tuple[Target | None, Target]
+"""The targets of two axes, None for one that stays as it is."""
+
+
+def _by_planes(
+    n: NodeContext,
+    x: Tensor,
+    targets: Sequence[Target],
+    resample: Callable[[Tensor, tuple[int, int], _Pair], Tensor],
+) -> Tensor:
+    """The tensor resampled along two neighbouring axes at a time, or one; ``resample`` does it to tensors of rank 4."""
+    left = sorted(targets, key=lambda t: t.axis)
+    while left:
+        first, last = left[0], left[min(1, len(left) - 1)]
+        paired = last.axis == first.axis + 1
+        last = last if paired else first
+        left = left[2 if paired else 1 :]
+        counts = {t.axis: t.count for t in (first, last)}
+        result = [counts.get(axis, size) for axis, size in enumerate(x.shape)]
+        rows = first.size if paired else 1
+        before, after = product(x.shape[: first.axis]), product(x.shape[last.axis + 1 :])
+        pair = (first if paired else None, last)
+        if after == 1:
+            y = resample(n.reshape(x, (before, 1, rows, last.size)), (2, 3), pair)
+        else:
+            y = resample(n.reshape(x, (before, rows, last.size, after)), (1, 2), pair)
+        x = n.reshape(y, result)
+    return x
 
 
 def _coordinates(t: Target, method: Method) -> np.ndarray:
@@ -109,8 +113,15 @@ def _extrapolated(n: NodeContext, x: Tensor, t: Target, method: Method, coordina
     return n.emit("where", mask, n.scalar(method.extrapolation, x), x)
 
 
+def _known(n: NodeContext, targets: Sequence[Target]) -> list[Target]:
+    """The targets with sizes that are numbers."""
+    return [replace(t, size=n.static(t.size)[0], count=n.static(t.count)[0]) for t in targets]
+
+
 def _nearest(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Method) -> Tensor:
-    for t in targets:
+    if all(_repeats(t, method) for t in targets) and x.rank + len(targets) <= MAX_RANK:
+        return _repeated(n, x, targets)
+    for t in _known(n, targets):
         coordinate = _coordinates(t, method)
         places = nearest_elements(coordinate, method.nearest, t.size)  # type: ignore[arg-type]
         x = n.emit("gather", x, n.constant(places), axis=t.axis)
@@ -119,6 +130,32 @@ def _nearest(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Metho
 
 
 def _interpolated(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Method) -> Tensor:
+    if method.mode == "linear" and not method.exclude_outside and x.dtype != "bool":
+        if x.dtype in _FLOATS and all(_is_centred(t, method) for t in targets):
+            return _by_planes(n, x, targets, partial(_centred_plane, n))
+        targets = _known(n, targets)
+        shrinks = method.antialias and not all(never_above(t.size, t.count) for t in targets)
+        if not shrinks and method.coordinates != "tf_crop_and_resize":
+            return _by_planes(n, x, targets, partial(_plane, n, method))
+    return _filtered(n, x, _known(n, targets), method)
+
+
+def _centred_plane(n: NodeContext, image: Tensor, axes: tuple[int, int], pair: _Pair) -> Tensor:
+    return n.emit("resample2d", image, mode="linear", sizes=_counts(pair), axes=axes)
+
+
+def _plane(n: NodeContext, method: Method, image: Tensor, axes: tuple[int, int], pair: _Pair) -> Tensor:
+    places = [np.zeros(1) if t is None else _coordinates(t, method) for t in pair]
+    steps = [float(p[-1] - p[0]) / max(len(p) - 1, 1) for p in places]
+    offsets = [float(p[0]) for p in places]
+    return n.emit("interpolate2d", image, sizes=_counts(pair), offsets=offsets, steps=steps, axes=axes)
+
+
+def _counts(pair: _Pair) -> tuple[Dim, ...]:
+    return tuple(1 if t is None else t.count for t in pair)
+
+
+def _filtered(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Method) -> Tensor:
     """The weighted sums along one axis after the other: of floats up to 32 bits in float32, of others in float64."""
     held = "float32" if x.dtype in _FLOATS[:3] else "float64"
     result = x if x.dtype == held else n.emit("cast", x, data_type=held)

@@ -1,4 +1,4 @@
-"""Compiled scattering with reductions and pooling over regions, against their NumPy semantics."""
+"""Compiled scattering with reductions, pooling over regions, interpolation, against their NumPy semantics."""
 
 from __future__ import annotations
 
@@ -50,3 +50,12 @@ def test_max_roi_pool(dtype: str, bins: tuple[int, int], scale: float) -> None:
     rois = bench.input(ROIS.clip(-6e4, 6e4) if dtype == "float16" else ROIS, dtype)
     options = {"output_height": bins[0], "output_width": bins[1], "spatial_scale": scale}
     bench.check(bench.result(bench.maker.call("max_roi_pool", images, rois, **options)), EXACT)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int8", "uint16", "int64"])
+@pytest.mark.parametrize("axes", [(2, 3), (1, 2), (3, 1)])
+def test_interpolate2d(dtype: str, axes: tuple[int, int]) -> None:
+    bench = Bench(Random(axes[0]))
+    x = bench.operand(fill(bench, (2, 5, 6, 7), dtype, wild=False), dtype)
+    y = bench.maker.call("interpolate2d", x, (9, 4), (-1.5, 0.25), (0.75, 1.3), axes=axes)
+    bench.check(bench.result(y), Tolerance(scaled=1e-6, ulps=1.0, signed_zeros=False))
