@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-__all__ = ["GATES", "Activation", "activations_of"]
+__all__ = ["Activation", "activations_of"]
 
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
-"""How many gates an operator's weights hold."""
 _USUAL = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
 _FUNCTIONS: dict[str, tuple[str, tuple[float, ...]]] = {
     "relu": ("relu", ()),
