@@ -7,6 +7,9 @@ import numpy as np
 from basalt.compiler.onnx.host.checks import integer, number, real_tensor
 from basalt.compiler.onnx.host.registry import HostNode, host_op
 
+_BLOCK = 64
+"""Candidates that are compared with each other at once."""
+
 
 def _corners(boxes: np.ndarray, center_point_box: int) -> np.ndarray:
     """The boxes [n, 4] as rows x_min, y_min, x_max, y_max and area, from opposite corners or centre and size."""
@@ -20,31 +23,37 @@ def _corners(boxes: np.ndarray, center_point_box: int) -> np.ndarray:
     return np.stack([*corners, area])
 
 
-def _overlaps(rows: np.ndarray, threshold: np.floating) -> np.ndarray:
-    """Which boxes [n] have an intersection over union with the first one above the threshold, in float32.
+def _overlaps(rows: np.ndarray, others: np.ndarray, threshold: np.floating) -> np.ndarray:
+    """Which of ``others`` [5, n] have an intersection over union with ``rows`` [5, m] above the threshold: [m, n].
 
-    Boxes without area, with negative sizes or with NaN overlap nothing.
+    In float32. Boxes without area, with negative sizes or with NaN overlap nothing.
     """
-    x1, y1, x2, y2, area = rows
-    width = np.minimum(x2, x2[0]) - np.maximum(x1, x1[0])
-    height = np.minimum(y2, y2[0]) - np.maximum(y1, y1[0])
+    x1, y1, x2, y2, area = rows[:, :, None]
+    width = np.minimum(x2, others[2]) - np.maximum(x1, others[0])
+    height = np.minimum(y2, others[3]) - np.maximum(y1, others[1])
     intersection = width * height
-    union = area[0] + area - intersection
-    meets = (width > 0) & (height > 0) & (intersection > 0) & (area > 0) & (area[0] > 0) & (union > 0)
+    union = area + others[4] - intersection
+    meets = (width > 0) & (height > 0) & (intersection > 0) & (area > 0) & (others[4] > 0) & (union > 0)
     return meets & (intersection / union > threshold)
 
 
 def _select(corners: np.ndarray, scores: np.ndarray, limit: int, iou: np.floating, least: float | None) -> list[int]:
-    """The boxes that stay, best score first, equal scores by index."""
+    """The boxes that stay, best score first, equal scores by index; a block of candidates at a time."""
     candidates = np.arange(len(scores)) if least is None else np.flatnonzero(scores > least)
     order = candidates[np.argsort(-scores[candidates], kind="stable")]
     rows = corners[:, order]
     selected: list[int] = []
     while order.size and len(selected) < limit:
-        selected.append(int(order[0]))
-        stays = ~_overlaps(rows, iou)
-        stays[0] = False
-        order, rows = order[stays], rows[:, stays]
+        block, rest = rows[:, :_BLOCK], rows[:, _BLOCK:]
+        hidden = np.zeros(block.shape[1], dtype=np.bool_)
+        kept: list[int] = []
+        for place, hits in enumerate(_overlaps(block, block, iou)):
+            if not hidden[place] and len(selected) + len(kept) < limit:
+                kept.append(place)
+                hidden |= hits
+        selected.extend(order[kept].tolist())
+        stays = ~_overlaps(block[:, kept], rest, iou).any(axis=0)
+        order, rows = order[_BLOCK:][stays], rest[:, stays]
     return selected
 
 

@@ -62,11 +62,12 @@ def test_the_limit_is_per_class_and_none_by_default() -> None:
 
 
 @pytest.mark.parametrize("center_point_box", [0, 1])
-def test_like_onnxruntime(center_point_box: int) -> None:
+@pytest.mark.parametrize("limit", [6, 70, 1000])
+def test_like_onnxruntime(center_point_box: int, limit: int) -> None:
     rng = np.random.default_rng(7)
-    boxes = rng.integers(0, 8, (2, 40, 4)).astype(np.float32)
-    scores = rng.integers(0, 9, (2, 3, 40)).astype(np.float32) / 8
-    inputs = (boxes, scores, np.array([6]), np.float32([0.3]), np.float32([0.25]))
+    boxes = rng.integers(0, 30, (2, 200, 4)).astype(np.float32)
+    scores = rng.integers(0, 9, (2, 3, 200)).astype(np.float32) / 8
+    inputs = (boxes, scores, np.array([limit]), np.float32([0.3]), np.float32([0.25]))
     expected = onnxruntime_run("NonMaxSuppression", 11, *inputs, center_point_box=center_point_box)
     same(run("NonMaxSuppression", 11, *inputs, center_point_box=center_point_box), expected[0])
 
