@@ -16,10 +16,11 @@ from basalt.serialization.onnx import OnnxType, OnnxValueInfo
 
 from ..making import model, node
 
-__all__ = ["allowed", "close", "executable", "is_float", "run", "sample", "tolerance", "versions"]
+__all__ = ["COMPILED", "allowed", "close", "executable", "is_float", "run", "sample", "tolerance", "versions"]
 
 EPSILONS = {"float64": 2**-50, "float32": 2**-21, "float16": 2**-10, "bfloat16": 2**-7}
-FLOATS = tuple(EPSILONS)
+COMPILED = ("float32", "bfloat16", "int32", "uint8", "bool")
+"""Data types that tests of all of them also compile for; kernels of the others have tests of their own."""
 
 
 def versions(op: str) -> list[int]:

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 from basalt.compiler.onnx.tensor import onnx_dtype
 from basalt.errors import ValidationError
 
-from .one_node import allowed, close, is_float, run, sample, versions
+from .one_node import COMPILED, allowed, close, is_float, run, sample, versions
 
 Function = Callable[..., np.ndarray]
 
@@ -36,7 +36,7 @@ def test_every_version_and_type(op: str, version: int) -> None:
     for dtype in allowed(op, version):
         a, b = sample(dtype, low=5, high=9), sample(dtype, low=1, high=4, seed=1)
         expected = BINARY[op](_wide(a, dtype), _wide(b, dtype))
-        close(run(op, version, a, b, compiled=version == 14), expected, dtype)
+        close(run(op, version, a, b, compiled=version == 14 and dtype in COMPILED), expected, dtype)
 
 
 OLD_SHAPES: list[tuple[tuple[int, ...], int | None, tuple[int, ...]]] = [
@@ -180,7 +180,8 @@ def test_mod(version: int, fmod: int) -> None:
             b = np.where(np.arange(40) % 2, b, -b).astype(onnx_dtype(dtype))
         function: Function = np.fmod if fmod else np.mod
         expected = function(_wide(a, dtype), _wide(b, dtype))
-        close(run("Mod", version, a, b, fmod=fmod, compiled=version == 28), expected, dtype)
+        found = run("Mod", version, a, b, fmod=fmod, compiled=version == 28 and dtype in COMPILED)
+        close(found, expected, dtype)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -216,7 +217,8 @@ def test_any_number_of_operands(op: str, version: int, count: int) -> None:
     for dtype in allowed(op, version):
         tensors = [sample(dtype, seed=i) for i in range(count)]
         expected = VARIADIC[op](*[_wide(t, dtype) for t in tensors])
-        close(run(op, version, *tensors, compiled=version == 13 and count == 3), expected, dtype)
+        compiled = version == 13 and count == 3 and dtype in COMPILED
+        close(run(op, version, *tensors, compiled=compiled), expected, dtype)
 
 
 @pytest.mark.parametrize("op", VARIADIC)

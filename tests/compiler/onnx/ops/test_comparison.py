@@ -11,7 +11,7 @@ import pytest
 from basalt.compiler.onnx.tensor import onnx_dtype
 from basalt.errors import ValidationError
 
-from .one_node import allowed, close, run, sample, versions
+from .one_node import COMPILED, allowed, close, run, sample, versions
 
 Function = Callable[..., Any]
 COMPARISONS: dict[str, Function] = {
@@ -36,7 +36,11 @@ def test_comparisons(op: str, version: int) -> None:
     for dtype in allowed(op, version):
         a, b = sample(dtype, (4, 6)), sample(dtype, (4, 6), seed=1)
         b[:2] = a[:2]
-        close(run(op, version, a, b, compiled=version == versions(op)[-1]), COMPARISONS[op](a, b), "bool")
+        close(
+            run(op, version, a, b, compiled=version == versions(op)[-1] and dtype in COMPILED),
+            COMPARISONS[op](a, b),
+            "bool",
+        )
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -55,7 +59,7 @@ def test_equal_strings_are_compared_by_the_host() -> None:
 def test_logical_operators(op: str, version: int) -> None:
     for dtype in allowed(op, version):
         a, b = sample(dtype, (5, 8)), sample(dtype, (5, 8), seed=1)
-        close(run(op, version, a, b, compiled=version > 1), LOGICAL[op](a, b), dtype)
+        close(run(op, version, a, b, compiled=version > 1 and dtype in COMPILED), LOGICAL[op](a, b), dtype)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -64,7 +68,7 @@ def test_not(compiled: bool) -> None:
     assert run("Not", 1, x, compiled=compiled).tolist() == (~x).tolist()
     for dtype in allowed("BitwiseNot", 18):
         bits = sample(dtype, (7,))
-        close(run("BitwiseNot", 18, bits, compiled=compiled), ~bits, dtype)
+        close(run("BitwiseNot", 18, bits, compiled=compiled and dtype in COMPILED), ~bits, dtype)
 
 
 @pytest.mark.parametrize("version", versions("BitShift"))
@@ -77,7 +81,8 @@ def test_shifts(version: int, direction: str, compiled: bool) -> None:
         amounts = [0, 1, 3, width - 1, width, *([-1] if dtype.startswith("i") else [])]
         x, y = (np.array(g).reshape(-1).astype(dtype) for g in np.meshgrid(values, amounts))
         expected = [_shifted(int(a), int(b), width, direction, dtype) for a, b in zip(x, y)]
-        close(run("BitShift", version, x, y, direction=direction, compiled=compiled), expected, dtype)
+        found = run("BitShift", version, x, y, direction=direction, compiled=compiled and dtype in COMPILED)
+        close(found, expected, dtype)
 
 
 def _shifted(x: int, amount: int, width: int, direction: str, dtype: str) -> int:
@@ -98,7 +103,8 @@ def test_where(version: int) -> None:
     condition = sample("bool", (3, 1))
     for dtype in allowed("Where", version, 1):
         x, y = sample(dtype, (1, 4)), sample(dtype, (2, 1, 1), seed=1)
-        close(run("Where", version, condition, x, y, compiled=version == 16), np.where(condition, x, y), dtype)
+        found = run("Where", version, condition, x, y, compiled=version == 16 and dtype in COMPILED)
+        close(found, np.where(condition, x, y), dtype)
 
 
 FLOAT8 = [t for t in allowed("IsNaN", 20) if t.startswith("float8")]

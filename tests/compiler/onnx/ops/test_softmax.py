@@ -38,7 +38,7 @@ def test_softmax_family(op: str, version: int, axis: int | None, compiled: bool)
     """Before version 13 all axes from one on are one; the default axis is 1 then, and -1 since."""
     attributes = {} if axis is None else {"axis": axis}
     place = (1 if version < 13 else 2) if axis is None else axis % 3
-    for dtype in ("float32", "float64") if compiled else allowed(op, version):
+    for dtype in ("float32",) if compiled else allowed(op, version):
         x = sample(dtype, SHAPE)
         wide = x.astype(np.float64)
         if version < 13:
