@@ -14,6 +14,7 @@ import numpy as np
 from ..node import NodeContext
 from ..tensor import Tensor
 from .building import last_axis_product
+from .fourier_passes import by_passes, radices
 
 __all__ = ["half_inverse", "transform"]
 
@@ -40,6 +41,9 @@ def transform(n: NodeContext, x: Tensor, length: int, columns: int, inverse: boo
     if rows > length:
         x = n.slice(x, x.rank - 2, 0, length)
         rows = length
+    if parts == 2 and rows == length and radices(length) is not None:
+        whole = by_passes(n, x, inverse)
+        return whole if columns == length else n.slice(whole, whole.rank - 2, 0, columns)
     first, _ = _factors(length)
     if length <= DIRECT or (first == 1 and length <= 4 * DIRECT):
         flat = n.reshape(x, (*outer, rows * parts))

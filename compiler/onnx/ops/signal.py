@@ -49,8 +49,7 @@ def _dft(n: NodeContext, axis: int) -> Tensor:
         raise n.error(f"the transform has length {length}, expected at least 1")
     order = [i for i in range(x.rank) if i != along]
     order.insert(x.rank - 2, along)
-    # What an inverse gives back is mostly sums that cancel, of which float32 would leave its own rounding.
-    held = n.transpose(convert(n, x, "float64" if inverse else wide(x.dtype)), order)
+    held = n.transpose(convert(n, x, wide(x.dtype)), order)
     if inverse and half:
         y = half_inverse(n, held, length)
     else:
