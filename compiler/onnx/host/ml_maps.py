@@ -72,6 +72,8 @@ def cast_map(n: HostNode, x: dict[int, Any]) -> np.ndarray:
     form, cast_to = n.attr("map_form", "DENSE"), n.attr("cast_to", "TO_FLOAT")
     if form not in ("DENSE", "SPARSE") or cast_to not in _TARGETS:
         raise n.error(f"map_form is {form!r} and cast_to {cast_to!r}, expected DENSE or SPARSE and TO_FLOAT, ...")
+    if not all(isinstance(key, int | np.integer) for key in given):
+        raise n.error("input 'X' is a map from strings, expected one from integers")
     keys = sorted(given)
     cast = _cast(n, [given[key] for key in keys], _TARGETS[cast_to])
     if form == "DENSE":

@@ -126,6 +126,7 @@ def test_cast_map() -> None:
         ({5: 1.0}, {"map_form": "SPARSE", "max_map": 5}),
         ({-1: 1.0}, {"map_form": "SPARSE"}),
         ({1: "a"}, {}),
+        ({"a": 1.0}, {}),
         ({1: 1.0}, {"cast_to": "X"}),
     ):
         with pytest.raises(ValidationError):
