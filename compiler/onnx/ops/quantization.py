@@ -1,7 +1,4 @@
-"""Linear quantisation: QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear, of integers.
-
-Formats of floats with 8 bits and less are left to the host.
-"""
+"""Linear quantisation: QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ from basalt.ops import Shape
 from basalt.ops.dims import ceil_div
 
 from ..attributes import dtype_of_code
-from ..errors import OnHostError
 from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor, carrier
+from .small_floats import SMALL_FLOATS
 
-__all__ = ["QUANTIZED"]
+__all__ = ["QUANTIZED", "is_zero"]
 
 QUANTIZED = {
     "int8": (-128, 127),
@@ -45,22 +42,42 @@ class _Granularity(NamedTuple):
 @onnx_op("QuantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
 def quantize_linear(n: NodeContext) -> Tensor:
     x, scale, zero = n.tensor(0), n.tensor(1), n.optional(2)
-    dtype = _quantized_type(n, zero)
-    if dtype not in QUANTIZED or scale.dtype not in (*_FLOATS, "int32"):
-        raise OnHostError
-    work = dtype_of_code(n.attr("precision", 0)) if n.attr("precision", 0) else scale.dtype
-    if work == "int32":
-        work = "float64"
-    if work not in _FLOATS:
-        raise OnHostError
+    dtype, work = _quantized_type(n, zero), _precision(n, x, scale)
     where = _granularity(n, scale, x.shape)
     _check_zero_point(n, scale, zero)
-    if work == "float32":
+    if work == "float32" and dtype in QUANTIZED:
         steps = _core(n, "quantize_linear", n.cast(x, work), scale, zero, dtype, where)
         return _limited(n, steps, dtype)
-    divisor = _spread(n, n.cast(scale, work), x.shape, where)
-    steps = n.emit("round_even", n.emit("div", n.cast(x, work), divisor))
-    return _saturated(n, steps, None if zero is None else _spread(n, zero, x.shape, where), dtype)
+    quotient = n.emit("div", n.cast(x, work), _spread(n, n.cast(scale, work), x.shape, where))
+    if dtype in QUANTIZED:
+        point = None if zero is None else _spread(n, zero, x.shape, where)
+        return _saturated(n, n.emit("round_even", quotient), point, dtype)
+    if zero is not None and not is_zero(zero):
+        # Rounded once, after the sum.
+        point = _spread(n, n.cast(zero, "float64"), x.shape, where)
+        quotient = n.emit("add", n.cast(quotient, "float64"), point)
+    return n.call("Cast", quotient, to=dtype, saturate=n.attr("saturate", 1))  # type: ignore[no-any-return]
+
+
+def is_zero(x: Tensor) -> bool:
+    """Whether all elements are known to be 0; adding them would lose the sign of a zero."""
+    return x.array is not None and not x.array.astype(np.float64).any()
+
+
+def _precision(n: NodeContext, x: Tensor, scale: Tensor) -> str:
+    """The data type in which to divide: the attribute ``precision``, else the scale's.
+
+    An integer divides in float64, and a power of two (float8_e8m0fnu) exactly in the type of the input.
+    """
+    code = n.attr("precision", 0)
+    work = dtype_of_code(code) if code else scale.dtype
+    if work == "float8_e8m0fnu":
+        work = x.dtype if x.dtype in _FLOATS else "float32"
+    elif work == "int32":
+        work = "float64"
+    if work not in _FLOATS:
+        raise n.error(f"the division would be in {work}, expected one of {', '.join(_FLOATS)}")
+    return work
 
 
 def _core(
@@ -95,11 +112,12 @@ def _saturated(n: NodeContext, steps: Tensor, zero: Tensor | None, dtype: str) -
 def _quantized_type(n: NodeContext, zero: Tensor | None) -> str:
     code = n.attr("output_dtype", 0)
     stated = dtype_of_code(code) if code else ""
-    if zero is None:
-        return stated or "uint8"
-    if stated and stated != zero.dtype:
+    if zero is not None and stated and stated != zero.dtype:
         raise n.error(f"attribute output_dtype is {stated}, but the zero point is {zero.dtype}")
-    return zero.dtype
+    dtype = zero.dtype if zero is not None else stated or "uint8"
+    if dtype not in QUANTIZED and dtype not in SMALL_FLOATS:
+        raise n.error(f"attribute output_dtype is {dtype}, expected a quantised type")
+    return dtype
 
 
 def _check_zero_point(n: NodeContext, scale: Tensor, zero: Tensor | None) -> None:
@@ -150,10 +168,17 @@ def dequantize_linear(n: NodeContext) -> Tensor:
     x, scale, zero = n.tensor(0), n.tensor(1), n.optional(2)
     code = n.attr("output_dtype", 0)
     dtype = dtype_of_code(code) if code else scale.dtype
-    if x.dtype not in (*QUANTIZED, "int32") or scale.dtype not in _FLOATS or dtype not in _FLOATS:
-        raise OnHostError
+    if dtype not in _FLOATS:
+        raise n.error(
+            f"the result would be {dtype}, expected attribute output_dtype to say one of {', '.join(_FLOATS)}"
+        )
     where = _granularity(n, scale, x.shape)
     _check_zero_point(n, scale, zero)
+    if x.dtype in SMALL_FLOATS:
+        x = n.cast(x, "float32")
+        if zero is not None:
+            x = n.emit("sub", x, _spread(n, n.cast(zero, "float32"), x.shape, where))
+        return n.cast(n.emit("mul", x, _spread(n, n.cast(scale, "float32"), x.shape, where)), dtype)
     return n.cast(_core(n, "dequantize_linear", x, scale, zero, x.dtype, where), dtype)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import OnHostError
 from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
 from .convolution import convolve, planar, spatial_sizes
 from .products import as_matrices
+from .quantization import is_zero
 from .windows import Window, kernel_of, windows_of
 
 _BYTES = ("int8", "uint8")
@@ -47,13 +47,21 @@ def _integer_conv(
 @onnx_op("QLinearMatMul", 10, 21)
 def qlinear_matmul(n: NodeContext) -> Tensor:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = n.tensors()
-    if not all(t.dtype in _BYTES for t in (a, b, y_zero)):
-        raise OnHostError
-    product = _integer_matmul(n, a, b, a_zero, b_zero)
+    if a.dtype in _BYTES and b.dtype in _BYTES:
+        product = _integer_matmul(n, a, b, a_zero, b_zero)
+    else:
+        # Floats of 8 bits, perhaps beside integers.
+        rows, columns = _along_lines(n, _single(n, a_zero), rows=True), _single(n, b_zero)
+        product = as_matrices(n, _centred(n, a, rows), _centred(n, b, columns), lambda x, y: n.emit("matmul", x, y))
     left = _along_lines(n, _single(n, a_scale), rows=True)
     right = _along_lines(n, _single(n, b_scale), rows=False)
     scales = [n.cast(s, "float32") for s in (left, right, _along_lines(n, _single(n, y_scale), rows=False))]
     return _requantized(n, product, scales, _along_lines(n, _single(n, y_zero), rows=False))
+
+
+def _centred(n: NodeContext, x: Tensor, zero: Tensor) -> Tensor:
+    """The difference to a zero point, in float32."""
+    return n.emit("sub", n.cast(x, "float32"), n.cast(zero, "float32"))
 
 
 def _along_lines(n: NodeContext, x: Tensor, rows: bool) -> Tensor:
@@ -81,8 +89,14 @@ def qlinear_conv(n: NodeContext) -> Tensor:
 
 
 def _requantized(n: NodeContext, product: Tensor, scales: Sequence[Tensor], zero: Tensor) -> Tensor:
-    """``saturate(round(product * (x_scale * w_scale / y_scale)) + zero)``, in float32 as ONNX Runtime computes it."""
+    """``saturate(round(product * (x_scale * w_scale / y_scale)) + zero)``, in float32 as ONNX Runtime computes it.
+
+    A result of floats of 8 bits is rounded once, after the sum.
+    """
     x_scale, w_scale, y_scale = scales
     factor = n.emit("div", n.emit("mul", x_scale, w_scale), y_scale)
-    steps = n.emit("round_even", n.emit("mul", n.emit("cast", product, data_type="float32"), factor))
+    value = n.emit("mul", n.cast(product, "float32"), factor)
+    if zero.dtype not in _BYTES:
+        return n.cast(value if is_zero(zero) else n.emit("add", value, n.cast(zero, "float32")), zero.dtype)
+    steps = n.emit("round_even", value)
     return n.emit("cast", n.emit("add", steps, n.emit("cast", zero, data_type="float32")), data_type=zero.dtype)

@@ -140,12 +140,40 @@ def test_without_a_zero_point_the_result_is_uint8() -> None:
         np.testing.assert_array_equal(y, [0, 3, 255])
 
 
-@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float4_e2m1fn"])
-def test_short_floats_are_left_to_the_host(dtype: str) -> None:
-    x, scale = np.array([0.5, 2, -6], np.float32), np.array(2, np.float32)
-    zero = np.zeros((), onnx_dtype(dtype))
-    y = same("QuantizeLinear", 23, x, scale, zero)
-    same("DequantizeLinear", 23, y, scale, zero)
+SHORT_FLOATS = [
+    (version, dtype)
+    for version in versions("QuantizeLinear")
+    for dtype in allowed("QuantizeLinear", version, 2)
+    if "float" in dtype
+]
+
+
+@pytest.mark.parametrize("granularity", [0, 2, 4])
+@pytest.mark.parametrize(("version", "dtype"), SHORT_FLOATS)
+def test_floats_of_8_bits_and_less(version: int, dtype: str, granularity: int) -> None:
+    shape, attributes, since = GRANULARITIES[granularity]
+    if version < since:
+        return
+    x = np.asarray(np.random.default_rng(0).uniform(-20, 20, SHAPE)).astype(np.float32)
+    x[0, 0] = [0, np.inf, -1e30]
+    scale, zero = scales("float32", shape, 1), np.full(shape, 0.5).astype(onnx_dtype(dtype))
+    compiled = version == 28 and granularity == 2
+    for point in (zero, np.zeros_like(zero)):
+        for saturate in (0, 1):
+            y = same("QuantizeLinear", version, x, scale, point, compiled=compiled, saturate=saturate, **attributes)
+        same("DequantizeLinear", version, y, scale, point, compiled=compiled, **attributes)
+    same("DequantizeLinear", version, y, scale, **attributes)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float8_e5m2"])
+@pytest.mark.parametrize("x_dtype", FLOATS)
+def test_scales_that_are_powers_of_two(x_dtype: str, dtype: str) -> None:
+    x = np.asarray(np.random.default_rng(0).uniform(-20, 20, SHAPE)).astype(onnx_dtype(x_dtype))
+    scale = np.array([0.25, 0.5, 1, 2, 4, 8], np.float32).astype(onnx_dtype("float8_e8m0fnu"))
+    y = same("QuantizeLinear", 24, x, scale, np.zeros(6, onnx_dtype(dtype)))
+    same("DequantizeLinear", 24, y, scale, output_dtype=code_of_dtype(x_dtype))
+    with pytest.raises(BasaltError, match="output_dtype"):
+        run("DequantizeLinear", 24, y, scale, compiled=False)
 
 
 @pytest.mark.parametrize("low", [-3, 0, 1])
@@ -188,6 +216,7 @@ def test_sizes_may_be_symbolic() -> None:
         (21, [(2, 3), (2, 3), (2, 3)], {"block_size": 2}, "the scale has shape"),
         (21, [(2, 3), (2, 2), (2, 2)], {"block_size": -1}, "block_size is -1"),
         (21, [(2, 3), (), ()], {"output_dtype": 2}, "output_dtype is uint8"),
+        (23, [(2, 3), (), ()], {"precision": 2}, "division would be in uint8"),
     ],
 )
 def test_what_the_standard_does_not_allow_is_refused(

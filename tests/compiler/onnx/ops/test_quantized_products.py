@@ -119,6 +119,21 @@ def test_quantized_matrix_products(
     np.testing.assert_array_equal(y, quantized(product, factor, y_zero))
 
 
+@pytest.mark.parametrize("dtype", [t for t in allowed("QLinearMatMul", 21) if "float" in t])
+@pytest.mark.parametrize("y_dtype", ["int8", "same"])
+def test_quantized_matrix_products_of_floats(dtype: str, y_dtype: str) -> None:
+    kind = onnx_dtype(dtype)
+    random = np.random.default_rng(0)
+    a, b = random.integers(-8, 9, (3, 4)).astype(kind), random.integers(-8, 9, (4, 5)).astype(kind)
+    a_scale, b_scale, y_scale = (np.array(v, np.float32) for v in (0.5, 0.25, 2))
+    zero, y_zero = np.array(2).astype(kind), np.array(1).astype(kind if y_dtype == "same" else np.int8)
+    y = run("QLinearMatMul", 21, a, a_scale, zero, b, b_scale, zero, y_scale, y_zero, compiled=y_dtype == "same")
+    product = (a.astype(np.float64) - 2) @ (b.astype(np.float64) - 2) * (0.5 * 0.25 / 2)
+    wanted = (product + 1).astype(kind) if y_dtype == "same" else (np.rint(product) + 1).astype(np.int8)
+    assert y.dtype == y_zero.dtype
+    np.testing.assert_array_equal(y.astype(np.float64), wanted.astype(np.float64))
+
+
 def test_quantized_stacks_of_matrices_with_scales_of_their_rank() -> None:
     a, b = integers("uint8", (2, 3, 4), 0), integers("int8", (2, 4, 5), 1)
     a_scale, b_scale = np.random.default_rng(2).uniform(0.01, 0.1, (2, 2, 3, 1)).astype(np.float32)
