@@ -79,6 +79,8 @@ class _Walk:
     def _project(self) -> View:
         """The products of the input with its weights: [directions, steps * batch, gates * hidden]."""
         lowering = self.lowering
+        if self.steps * self.batch == 0:
+            return lowering.scratch(self.register, (self.directions, 0, self.width))
         source = self._wide_view("input")
         flat = (1, self.steps * self.batch, source.shape[-1])
         x = Value(TensorType(self.register, flat))

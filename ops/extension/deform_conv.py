@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,8 +71,8 @@ class DeformConv(Operator):
         shape: Any = out[0].shape
         with np.errstate(all="ignore"):
             columns = self._columns(x, a, shape[2:])
-            split = columns.reshape(columns.shape[0], groups, -1, columns.shape[-1])
-            result = np.matmul(weights.reshape(groups, weights.shape[0] // groups, -1), split)
+            split = columns.reshape(columns.shape[0], groups, math.prod(weights.shape[1:]), columns.shape[-1])
+            result = np.matmul(weights.reshape(groups, weights.shape[0] // groups, split.shape[2]), split)
             result = result.reshape(shape)
             if x.bias is not None:
                 result = result + widen(x.bias)[:, None, None]
@@ -96,7 +97,7 @@ class DeformConv(Operator):
                 result += np.moveaxis(part, -1, 2)
         if x.mask is not None:
             result *= widen(x.mask).reshape(batches, groups, 1, taps, *places)
-        return result.reshape(batches, channels, taps, -1)
+        return result.reshape(batches, channels, taps, math.prod(places))
 
     def _computed(self, x: np.ndarray) -> np.ndarray:
         """Places are computed in float32, of float64 in float64."""
