@@ -11,13 +11,25 @@ import numpy as np
 
 from basalt.errors import BasaltError
 from basalt.ops import Dim, SymDim, symbol
+from basalt.ops.schema import MAX_RANK
 
 from ..executable import Executable
 from .errors import UnresolvedError
 from .region import Region
 from .state import Frame, Rebase, copy_frames, expressible, live_items, live_names, slots_in, tensors_in
 from .steps import Bake, HostCall, Return, assemble
-from .tensor import Absent, HostItem, Item, Tensor, carrier, carrier_array, known_tensor, logical_array, onnx_dtype_name
+from .tensor import (
+    UNCARRIED,
+    Absent,
+    HostItem,
+    Item,
+    Tensor,
+    carrier,
+    carrier_array,
+    known_tensor,
+    logical_array,
+    onnx_dtype_name,
+)
 from .tracer import Trace, Tracer, bind
 
 __all__ = ["Point", "Stage", "StageOptions", "item_of", "kind_of", "sources_of"]
@@ -69,7 +81,7 @@ class Stage:
 
     def _export_outputs(self, region: Region, step: Return) -> None:
         for name, item in step.outputs:
-            if isinstance(item, Tensor) and (item.dtype not in ("string", "complex64", "complex128")):
+            if isinstance(item, Tensor) and item.dtype not in UNCARRIED and item.rank <= MAX_RANK:
                 self._exports.append((name, item))
                 continue
             for tensor in tensors_in(item):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from basalt.errors import BasaltError, ModelFormatError, UnsupportedError
+from basalt.ops.schema import MAX_RANK
 from basalt.serialization.onnx import OnnxGraph, OnnxNode
 
 from . import registry
@@ -157,7 +158,9 @@ class Tracer:
     def _on_host(self, n: NodeContext) -> HostCall | tuple[Item, ...]:
         function = host.find(n.op, n.version, n.domain)
         if function is None:
-            raise n.unsupported("this is not implemented")
+            many = any(isinstance(i, Tensor) and i.rank > MAX_RANK for i in n.inputs)
+            reason = f"tensors of more than {MAX_RANK} dimensions are not supported here"
+            raise n.unsupported(reason if many else "this is not implemented")
         node = host.HostNode(n.op, n.version, n.domain, n.label, n.with_defaults(), n.num_outputs)
         step = HostCall(node, function, list(n.inputs), n.output_names)
         if n.op not in RANDOM and all(_is_known(i) for i in n.inputs):

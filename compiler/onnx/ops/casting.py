@@ -23,7 +23,10 @@ _EXACT_IN_FLOAT32 = frozenset({"float32", "float16", "bfloat16", "int16", "uint1
 
 @onnx_op("Cast", 1, 6, 9, 13, 19, 21, 23, 24, 25, 28)
 def cast(n: NodeContext) -> Tensor:
-    return convert(n, n.tensor(0), _target(n, n.attr("to")), bool(n.attr("saturate", 1)), n.attr("round_mode", "up"))
+    target = _target(n, n.attr("to"))
+    if n.schema is not None and target not in n.schema.outputs[0].types:
+        raise n.error(f"attribute to is {target}, expected one of {', '.join(sorted(n.schema.outputs[0].types))}")
+    return convert(n, n.tensor(0), target, bool(n.attr("saturate", 1)), n.attr("round_mode", "up"))
 
 
 @onnx_op("CastLike", 15, 19, 21, 23, 24, 25)

@@ -8,13 +8,14 @@ import numpy as np
 
 from basalt.ops import Dim, SymDim
 from basalt.ops.dims import ceil_div, dim_max
+from basalt.ops.schema import MAX_RANK
 
 from ..errors import OnHostError
 from ..host.registry import HostNode
 from ..host.registry import find as find_host
 from ..node import NodeContext
 from ..registry import onnx_op
-from ..tensor import Tensor, dims_of
+from ..tensor import Tensor, dims_of, onnx_dtype_name
 from .building import iota
 
 
@@ -66,6 +67,9 @@ def constant_of_shape(n: NodeContext) -> Tensor:
     value = np.zeros(1, np.float32) if value is None else np.asarray(value)
     if value.size != 1:
         raise n.error(f"attribute value has {value.size} elements, expected one")
-    if value.dtype == object:
+    dtype = onnx_dtype_name(value.dtype)
+    if n.schema is not None and dtype not in n.schema.outputs[0].types:
+        raise n.error(f"attribute value is {dtype}, expected one of {', '.join(sorted(n.schema.outputs[0].types))}")
+    if len(shape) > MAX_RANK:
         raise OnHostError
     return n.expand(n.constant(value.reshape(())), shape)

@@ -15,6 +15,8 @@ BROADCASTS_SINCE = 8
 
 def _inputs(n: NodeContext) -> list[Tensor]:
     tensors = n.tensors()
+    if not tensors:
+        raise n.error("has no inputs, expected one or more")
     if n.version < BROADCASTS_SINCE:
         check_same_shapes(n, tensors)
     return tensors

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 from basalt.compiler.onnx.tensor import onnx_dtype
-from basalt.errors import ValidationError
+from basalt.errors import UnsupportedError, ValidationError
 
 from .one_node import COMPILED, allowed, close, is_float, run, sample, versions
 
@@ -236,3 +236,15 @@ def test_operands_are_broadcast_since_version_8(op: str) -> None:
 def test_nan_is_kept(op: str, compiled: bool) -> None:
     a, b = np.array([np.nan, 1, np.nan], np.float32), np.array([1, np.nan, np.nan], np.float32)
     assert np.isnan(run(op, 13, a, b, compiled=compiled)).all()
+
+
+@pytest.mark.parametrize("op", VARIADIC)
+def test_no_operands(op: str) -> None:
+    with pytest.raises(ValidationError, match=r"no inputs|is missing"):
+        run(op, 13)
+
+
+def test_more_dimensions_than_programs_hold() -> None:
+    with pytest.raises(UnsupportedError, match="more than 8 dimensions"):
+        run("Exp", 13, np.ones((1,) * 9, np.float32))
+    assert run("Identity", 13, np.ones((1,) * 9, np.float32)).shape == (1,) * 9

@@ -169,7 +169,17 @@ def test_bit_cast_refuses_types_of_other_sizes() -> None:
         run("BitCast", 26, np.zeros(3, np.float32), to=code_of_dtype("int16"))
 
 
-@pytest.mark.parametrize("attributes", [{"to": 99}, {"to": 1, "round_mode": "sideways"}])
+@pytest.mark.parametrize(
+    ("version", "target"),
+    [(6, "bfloat16"), (9, "bfloat16"), (13, "float8_e5m2"), (19, "int4"), (23, "float8_e8m0fnu"), (24, "int2")]
+    + [(25, "float6_e2m3fn"), (28, "complex64")],
+)
+def test_a_version_casts_to_its_own_types_only(version: int, target: str) -> None:
+    with pytest.raises(ValidationError, match=f"to is {target}, expected one of"):
+        run("Cast", version, np.zeros(3, np.float32), to=code_of_dtype(target))
+
+
+@pytest.mark.parametrize("attributes", [{"to": 0}, {"to": 99}, {"to": 1, "round_mode": "sideways"}])
 def test_wrong_attributes(attributes: dict[str, int]) -> None:
     with pytest.raises(ValidationError, match=list(attributes)[-1]):
         run("Cast", 25, np.zeros(3, np.int32), **attributes)

@@ -89,12 +89,24 @@ def test_constant_of_shape_of_formats_without_arithmetic() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "content", "message"), [([-1], [1.0], "negative|0 or more"), ([2], [1.0, 2.0], "one"), ([2], [], "one")]
+    ("shape", "content", "message"),
+    [([-1], [1.0], "negative|0 or more"), ([2], [1.0, 2.0], "one"), ([2], [], "one")],
 )
 @pytest.mark.parametrize("known", [(), (0,)])
 def test_constant_of_no_shape(shape: list[int], content: list[float], message: str, known: tuple[int, ...]) -> None:
     with pytest.raises(ValidationError, match=message):
         run("ConstantOfShape", 9, np.array(shape), known=known, value=np.array(content, np.float32))
+
+
+@pytest.mark.parametrize(("name", "version"), [("float8_e5m2", 9), ("int4", 20), ("float4_e2m1fn", 21), ("int2", 24)])
+def test_constants_of_types_that_came_later(name: str, version: int) -> None:
+    content = np.ones(1, np.int8 if "int" in name else np.float32).astype(onnx_dtype(name))
+    with pytest.raises(ValidationError, match=f"value is {name}, expected one of"):
+        run("ConstantOfShape", version, np.array([3]), known=(0,), value=content)
+
+
+def test_constants_of_many_dimensions_are_left_to_the_host() -> None:
+    assert run("ConstantOfShape", 9, np.ones(9, np.int64), known=(0,)).shape == (1,) * 9
 
 
 def test_constant_of_a_symbolic_shape() -> None:
