@@ -36,6 +36,8 @@ class GraphWriter:
         self.prologue: list[Call] = []
         self.calls: list[Call] = []
         self.base = ""
+        self._casts: dict[tuple[Tensor, str], Tensor] = {}
+        self._depth = 0
         self._small: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
 
     def opset_of(self, domain: str) -> int:
@@ -107,9 +109,13 @@ class GraphWriter:
             return x.truth
         if x.array is not None and x.array.size <= _SMALL:
             return self.constant(cast_array(x.array, dtype), x.name)
-        signature("Cast", self.opset)
+        if (x, dtype) in self._casts:
+            return self._casts[x, dtype]
         result = Tensor(dtype, truth=x if x.dtype == "bool" and dtype == "uint8" else None)
         self.calls.append(Call("Cast", (x,), (result,), {"to": ELEMENT_TYPES[dtype].code}, self.base))
+        if not self._depth:
+            # What a body casts, nothing outside of it can read.
+            self._casts[x, dtype] = result
         return result
 
     @contextmanager
@@ -128,10 +134,12 @@ class GraphWriter:
         tensors = [Tensor(dtype) for dtype, _ in inputs]
         body = Body([(t, shape) for t, (_, shape) in zip(tensors, inputs)])
         calls, self.calls = self.calls, body.calls
+        self._depth += 1
         try:
             yield body, tensors
         finally:
             self.calls = calls
+            self._depth -= 1
 
 
 def scalar_array(value: Any, dtype: str) -> np.ndarray:

@@ -10,41 +10,46 @@ from basalt.serialization.onnx import OnnxModel
 from .one_operator import FLOATS, INTS, check, numbers
 
 ALL = FLOATS + INTS
-each_type = pytest.mark.parametrize("dtype", ALL)
+each_type = pytest.mark.parametrize("dtype", (*ALL, "bool", "int4", "uint4"))
+
+
+def opset(dtype: str) -> int:
+    """The first opset that is written and has a data type."""
+    return 21 if dtype.endswith("int4") else 17
 
 
 @each_type
 def test_shapes(dtype: str) -> None:
-    check("reshape", [numbers(dtype, 2, 6)], (3, 4))
-    check("expand", [numbers(dtype, 2, 1)], (3, 2, 4))
-    check("tile", [numbers(dtype, 2, 3)], (2, 1))
-    check("transpose", [numbers(dtype, 2, 3, 4)], permutation=(1, 2, 0))
+    check("reshape", [numbers(dtype, 2, 6)], (3, 4), opset=opset(dtype))
+    check("expand", [numbers(dtype, 2, 1)], (3, 2, 4), opset=opset(dtype))
+    check("tile", [numbers(dtype, 2, 3)], (2, 1), opset=opset(dtype))
+    check("transpose", [numbers(dtype, 2, 3, 4)], permutation=(1, 2, 0), opset=opset(dtype))
 
 
 @each_type
 def test_reverse(dtype: str) -> None:
     for axes in (None, (0, 2), ()):
-        check("reverse", [numbers(dtype, 2, 3, 4)], axes=axes)
+        check("reverse", [numbers(dtype, 2, 3, 4)], axes=axes, opset=opset(dtype))
 
 
 @each_type
 def test_parts_and_joins(dtype: str) -> None:
-    check("slice", [numbers(dtype, 5, 6)], (1, 2), (3, 4), strides=(2, 1))
-    check("split", [numbers(dtype, 5, 6)], 3, axis=1)
-    check("split", [numbers(dtype, 5, 6)], (2, 3), axis=0)
-    check("concat", [numbers(dtype, 2, 3), numbers(dtype, 2, 1)], 1)
+    check("slice", [numbers(dtype, 5, 6)], (1, 2), (3, 4), strides=(2, 1), opset=opset(dtype))
+    check("split", [numbers(dtype, 5, 6)], 3, axis=1, opset=opset(dtype))
+    check("split", [numbers(dtype, 5, 6)], (2, 3), axis=0, opset=opset(dtype))
+    check("concat", [numbers(dtype, 2, 3), numbers(dtype, 2, 1)], 1, opset=opset(dtype))
 
 
 @each_type
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflection"])
 def test_pad(dtype: str, mode: str) -> None:
-    check("pad", [numbers(dtype, 3, 4)], (1, 0), (2, 3), mode=mode, value=2)
+    check("pad", [numbers(dtype, 3, 4)], (1, 0), (2, 3), mode=mode, value=2, opset=opset(dtype))
 
 
 @each_type
 @pytest.mark.parametrize("upper", [True, False])
 def test_triangular(dtype: str, upper: bool) -> None:
-    check("triangular", [numbers(dtype, 2, 3, 4)], upper=upper, diagonal=-1)
+    check("triangular", [numbers(dtype, 2, 3, 4)], upper=upper, diagonal=-1, opset=opset(dtype))
 
 
 @pytest.mark.parametrize("opset", [17, 18])
