@@ -135,10 +135,9 @@ def _granularity(n: NodeContext, scale: Tensor, shape: Shape) -> _Granularity:
     """Where the scale of a tensor of a shape applies, checked."""
     if _is_single(scale):
         return _Granularity(None, 0)
-    if n.version < 13:
-        raise n.error(f"the scale has shape {list(scale.shape)}, expected one number")
     rank = len(shape)
-    axis = 0 if rank == 1 else n.axis(n.attr("axis"), rank)
+    # Version 10 knows one number; more of them are taken along the axis that version 13 takes where it is not told.
+    axis = 0 if rank == 1 else n.axis(n.attr("axis", 1) if n.version < 13 else n.attr("axis"), rank)
     block = n.attr("block_size", 0)
     if block < 0:
         raise n.error(f"attribute block_size is {block}, expected 0 or more")

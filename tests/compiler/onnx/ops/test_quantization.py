@@ -209,7 +209,7 @@ def test_sizes_may_be_symbolic() -> None:
 @pytest.mark.parametrize(
     ("version", "shapes", "attributes", "message"),
     [
-        (10, [(2, 3), (3,), (3,)], {}, "one number"),
+        (10, [(2, 3), (2,), (2,)], {}, "one number"),
         (13, [(2, 3), (2,), (2,)], {}, "the scale has shape"),
         (13, [(2, 3), (3,), ()], {}, "the zero point has shape"),
         (13, [(2, 3), (3,), (3,)], {"axis": 2}, "axis is 2"),
