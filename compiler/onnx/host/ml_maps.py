@@ -15,6 +15,8 @@ from basalt.compiler.onnx.host.registry import ML, HostNode, host_op
 def _map(n: HostNode, value: Any) -> dict[Any, Any]:
     if not isinstance(value, dict):
         raise n.error(f"input 'X' is a {type(value).__name__}, expected a map")
+    if len({isinstance(v, str) for v in value.values()}) > 1:
+        raise n.error("input 'X' is a map to strings and numbers, expected one type of values")
     return value
 
 
@@ -52,8 +54,6 @@ _TARGETS: dict[str, np.dtype] = {"TO_FLOAT": np.dtype(np.float32), "TO_INT64": n
 
 def _cast(n: HostNode, values: list[Any], dtype: np.dtype) -> np.ndarray:
     """The map's values, floats or strings, as a tensor [1, count]; floats with six decimals as strings."""
-    if len({isinstance(v, str) for v in values}) > 1:
-        raise n.error("input 'X' is a map to strings and numbers, expected one type of values")
     if values and isinstance(values[0], str):
         texts = string_array(values, (1, len(values)))
         return texts if is_string(dtype) else to_numbers(n, texts, dtype, saturate=True, round_mode="up")

@@ -106,6 +106,7 @@ def test_dict_vectorizer() -> None:
     for value, attributes in (
         ({"z": 1.0}, {"string_vocabulary": ("a",)}),
         ({"a": 1.0}, {}),
+        ({1: 1.0, 2: "a"}, {}),
         (np.zeros(1), {"string_vocabulary": ("a",)}),
     ):
         with pytest.raises(ValidationError):
@@ -127,6 +128,7 @@ def test_cast_map() -> None:
         ({-1: 1.0}, {"map_form": "SPARSE"}),
         ({1: "a"}, {}),
         ({"a": 1.0}, {}),
+        ({1: 1.0, 2: "a"}, {}),
         ({1: 1.0}, {"cast_to": "X"}),
     ):
         with pytest.raises(ValidationError):
