@@ -56,7 +56,7 @@ def quantize_linear(n: NodeContext) -> Tensor:
         # Rounded once, after the sum.
         point = _spread(n, n.cast(zero, "float64"), x.shape, where)
         quotient = n.emit("add", n.cast(quotient, "float64"), point)
-    return n.call("Cast", quotient, to=dtype, saturate=n.attr("saturate", 1))  # type: ignore[no-any-return]
+    return n.call("Cast", quotient, to=dtype, saturate=n.attr("saturate", 1))
 
 
 def is_zero(x: Tensor) -> bool:
