@@ -16,7 +16,7 @@ from ..tensor import Tensor
 
 __all__ = ["by_passes", "radices"]
 
-LONGEST = 64
+LONGEST = 16
 
 
 class Complex(NamedTuple):
