@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from basalt.ops.shapes import text
 from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
+from .positions import require_room
 from .ranges import quotient
 
 
@@ -73,18 +76,34 @@ def center_crop_pad(n: NodeContext) -> Tensor:
     return n.emit("pad", x, beginning_padding=before, ending_padding=after) if any(before + after) else x
 
 
-def _windows(n: NodeContext, image: Sequence[int], block: Sequence[int]) -> list[np.ndarray]:
-    """For each axis the image's place, from -pad on, of each element (rows) of each window (columns)."""
+class _Line(NamedTuple):
+    """How windows lie along an axis of the image: ``count`` of ``length`` elements each, the first at ``-before``."""
+
+    length: int
+    count: int
+    stride: int
+    dilation: int
+    before: int
+
+    def places(self) -> np.ndarray:
+        """The image's place of each element (rows) of each window (columns)."""
+        elements = np.arange(self.length)[:, None] * self.dilation
+        return elements + np.arange(self.count) * self.stride - self.before
+
+
+def _lines(n: NodeContext, image: Sequence[int], block: Sequence[int]) -> list[_Line]:
     rank = len(image)
     strides, dilations = (n.attr(name, None) or (1,) * rank for name in ("strides", "dilations"))
     pads = n.attr("pads", None) or (0,) * (2 * rank)
     if not len(block) == len(strides) == len(dilations) == rank == len(pads) // 2:
         raise n.error(f"block_shape, strides, dilations and pads do not fit an image of {rank} axes")
-    places = []
+    if min((*image, *pads), default=0) < 0 or min((*block, *strides, *dilations), default=1) < 1:
+        raise n.error("image_shape, block_shape, strides, dilations or pads have numbers that are too small")
+    lines = []
     for i, (size, length, stride, dilation) in enumerate(zip(image, block, strides, dilations)):
         count = (size + pads[i] + pads[rank + i] - dilation * (length - 1) - 1) // stride + 1
-        places.append(np.arange(length)[:, None] * dilation + np.arange(max(count, 0)) * stride - pads[i])
-    return places
+        lines.append(_Line(length, max(count, 0), stride, dilation, pads[i]))
+    return lines
 
 
 def _sources(image: Sequence[int], places: Sequence[np.ndarray]) -> np.ndarray:
@@ -105,7 +124,7 @@ def _sources(image: Sequence[int], places: Sequence[np.ndarray]) -> np.ndarray:
     targets = flat.reshape(-1)[elements]
     order = np.argsort(targets, kind="stable")
     elements, targets = elements[order], targets[order]
-    total = int(np.prod(image))
+    total = math.prod(image)
     counts = np.bincount(targets, minlength=total)
     within = np.arange(len(targets)) - (np.cumsum(counts) - counts)[targets]
     table = np.full((total, max(int(counts.max(initial=0)), 1)), flat.size, np.int64)
@@ -116,14 +135,16 @@ def _sources(image: Sequence[int], places: Sequence[np.ndarray]) -> np.ndarray:
 @onnx_op("Col2Im", 18)
 def col2im(n: NodeContext) -> Tensor:
     x, image, block = n.tensor(0), n.ints(1), n.ints(2)
-    places = _windows(n, image, block)
-    elements, windows = int(np.prod(block)), int(np.prod([p.shape[1] for p in places]))
+    lines = _lines(n, image, block)
+    elements, windows = math.prod(block), math.prod(line.count for line in lines)
     if x.rank != 3:
         raise n.error(f"input is {x}, expected rank 3")
-    if isinstance(x.shape[2], int) and x.shape[2] != windows:
-        raise n.error(f"input has {x.shape[2]} blocks, expected {windows}, as image_shape and block_shape give")
-    channels = _divided(n, x.shape[1], elements, "size of axis 1")
-    table = _sources(image, places)
+    depth, given = n.static(*x.shape[1:])
+    if given != windows:
+        raise n.error(f"input has {given} blocks, expected {windows}, as image_shape and block_shape give")
+    channels = _divided(n, depth, elements, "size of axis 1")
+    require_room(n, (x.shape[0], channels, *image))
+    table = _sources(image, [line.places() for line in lines])
     columns = n.reshape(x, (x.shape[0], channels, elements * windows))
     # What is read where fewer windows meet is a zero at the end.
     columns = n.emit("pad", columns, beginning_padding=(0, 0, 0), ending_padding=(0, 0, 1))

@@ -13,6 +13,7 @@ from basalt.ops.shapes import text
 from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor, carrier, carrier_array
+from .positions import require_room
 from .ranges import larger, never_above
 
 _CORE = {"constant": "constant", "reflect": "reflection", "edge": "edge"}
@@ -78,6 +79,7 @@ def _continued(n: NodeContext, x: Tensor, pads: Sequence[Sequence[Dim]], mode: s
         if size == 0:
             raise n.error(f"axis {axis} is empty, so that mode {mode} has nothing to repeat")
         if mode != "edge" and known(size, before, after) and never_above(size, larger(before, after)):
+            require_room(n, [size + before + after, *x.shape[:axis], *x.shape[axis + 1 :]])
             places = np.pad(np.arange(*n.static(size)), n.static(before, after), mode=mode)  # type: ignore[call-overload]
             x = n.emit("gather", x, n.constant(places), axis=axis)
             continue

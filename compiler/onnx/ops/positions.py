@@ -8,9 +8,21 @@ from typing import Any
 import numpy as np
 
 from basalt.ops import Dim
+from basalt.ops.dims import MAX_ELEMENTS, product
+from basalt.ops.shapes import text
 
 from ..node import NodeContext
 from ..tensor import Tensor, of_elements
+
+MOST_COUNTED = 1 << 16
+"""Numbers up to which counting is a constant; more are counted at run time, so that no file makes a large constant."""
+
+
+def require_room(n: NodeContext, shape: Sequence[Dim]) -> None:
+    """Refuse a result that no tensor can hold, before tables of its size are computed."""
+    count = product(shape)
+    if isinstance(count, int) and not 0 <= count <= MAX_ELEMENTS:
+        raise n.error(f"the result would be of shape {text(shape)}, expected 0 to {MAX_ELEMENTS} elements")
 
 
 def size_tensor(size: Dim, dtype: str = "int64") -> Tensor:
@@ -29,7 +41,7 @@ def size_vector(sizes: Sequence[Dim]) -> Tensor:
 
 def counting(n: NodeContext, size: Dim) -> Tensor:
     """The numbers from 0 to ``size - 1``, int64[size]."""
-    if isinstance(size, int):
+    if isinstance(size, int) and size <= MOST_COUNTED:
         return n.constant(np.arange(size, dtype=np.int64))
     ones = n.expand(n.constant(np.ones(1, np.int64)), (size,))
     return n.emit("cumulative_sum", ones, axis=0, exclusive=True)

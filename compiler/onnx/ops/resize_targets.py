@@ -70,7 +70,10 @@ def scaled_size(n: NodeContext, size: Dim, scale: float) -> Dim:
         if fraction.denominator <= 1024:
             return size * fraction.numerator // fraction.denominator
         (size,) = n.static(size)
-    return int(np.floor(np.float32(size) * np.float32(scale)))
+    with np.errstate(over="ignore"):
+        scaled = float(np.floor(np.float32(size) * np.float32(scale)))
+    # A size beyond all floats is refused as any other that is too large.
+    return int(min(scaled, 2.0**62))
 
 
 def by_scales(

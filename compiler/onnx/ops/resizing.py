@@ -15,6 +15,7 @@ from basalt.ops.schema import MAX_RANK
 from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
+from .positions import require_room
 from .ranges import never_above
 from .resize_targets import Target, by_scales, by_sizes
 from .resize_weights import NEAREST_MODES, Method, nearest_elements, original_coordinates, weighted_elements
@@ -28,6 +29,8 @@ _COORDINATES = (*_CENTRED, "align_corners", "asymmetric", "tf_crop_and_resize", 
 
 def _resized(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Method) -> Tensor:
     targets = [t for t in targets if not t.idle]
+    counts = {t.axis: t.count for t in targets}
+    require_room(n, [counts.get(axis, size) for axis, size in enumerate(x.shape)])
     for t in targets:
         if t.size == 0 and t.count != 0:
             raise n.error(f"axis {t.axis} of the input {x} is empty, expected elements to make {t.count} of")

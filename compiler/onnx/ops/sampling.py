@@ -12,7 +12,7 @@ from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
 from .grid_terms import interpolate
-from .positions import counting, size_tensor
+from .positions import counting, require_room, size_tensor
 
 _FLOATS = ("float32", "float16", "bfloat16", "float64")
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
@@ -93,6 +93,9 @@ def affine_grid(n: NodeContext) -> Tensor:
     rank = len(sizes) - 2
     if rank not in (2, 3) or theta.rank != 3 or tuple(theta.shape[1:]) != (rank, rank + 1):
         raise n.error(f"theta is {theta} and size {text(sizes)}, expected [N, 2, 3] and 4 sizes, or [N, 3, 4] and 5")
+    if any(size < 0 for size in sizes):
+        raise n.error(f"size is {text(sizes)}, expected no negative ones")
+    require_room(n, (theta.shape[0], *sizes[2:], rank))
     axes = [_axis_places(size, bool(n.attr("align_corners"))) for size in sizes[2:]]
     mesh = np.meshgrid(*axes, indexing="ij")
     points = np.stack([*reversed(mesh), np.ones(mesh[0].shape)], axis=-1).reshape(-1, rank + 1)

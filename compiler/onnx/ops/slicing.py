@@ -87,8 +87,6 @@ def slice_(n: NodeContext) -> Tensor:
 
 def _part_sizes(n: NodeContext, size: Dim, count: int) -> list[Dim]:
     """Equal parts of an axis; from version 18 the last may be smaller."""
-    if count < 1:
-        raise n.error(f"asks for {count} parts, expected 1 or more")
     if n.version < 18:
         if isinstance(size, int) and size % count:
             raise n.error(f"the axis of size {size} has no {count} equal parts")
@@ -110,9 +108,10 @@ def split(n: NodeContext) -> tuple[Tensor, ...]:
         stated = n.dims(1)
     if stated and n.version >= 18 and n.has("num_outputs"):
         raise n.error("has both split and num_outputs, expected one of them")
-    parts = list(stated) if stated else _part_sizes(n, x.shape[axis], n.attr("num_outputs", None) or n.num_outputs)
-    if len(parts) != n.num_outputs:
-        raise n.error(f"splits into {len(parts)} parts, expected one for each of {n.num_outputs} outputs")
+    count = len(stated) if stated else n.attr("num_outputs", n.num_outputs)
+    if count != n.num_outputs:
+        raise n.error(f"splits into {count} parts, expected one for each of {n.num_outputs} outputs")
+    parts = list(stated) if stated else _part_sizes(n, x.shape[axis], count)
     if any(isinstance(p, int) and p < 0 for p in parts):
         raise n.error(f"split is {text(parts)}, expected no negative sizes")
     return n.emit_all("split", x, splits=tuple(parts), axis=axis)

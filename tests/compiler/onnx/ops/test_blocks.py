@@ -132,3 +132,7 @@ def test_col2im_of_other_types() -> None:
         run("Col2Im", 18, [x[..., :1], *inputs])
     with pytest.raises(ValidationError, match="fit"):
         run("Col2Im", 18, [x, *inputs], strides=[1])
+    with pytest.raises(ValidationError, match="too small"):
+        run("Col2Im", 18, [x, *inputs], strides=[1, 0])
+    with pytest.raises(ValidationError, match="elements"):
+        run("Col2Im", 18, [x[:, :1, :1], np.array([2**40, 2**40]), np.array([1, 1])], strides=[2**40, 2**40])

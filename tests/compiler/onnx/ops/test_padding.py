@@ -110,6 +110,12 @@ def test_infinities_fill_too() -> None:
     check("Pad", (2,), [X], np.pad(X, 1, constant_values=-np.inf), pads=[1, 1, 1, 1], value=-np.inf, compiled=BOTH)
 
 
+def test_amounts_that_no_tensor_holds() -> None:
+    for mode in ("constant", "edge", "reflect", "wrap"):
+        with pytest.raises(ValidationError, match=r"elements|dimension"):
+            run("Pad", 25, [X, ints(0, 2**40, 0, 0)], mode=mode)
+
+
 def test_empty_tensors_and_scalars() -> None:
     empty = np.zeros((0, 2), np.float32)
     check("Pad", (13,), [empty, ints(1, 0, 1, 0)], np.zeros((2, 2), np.float32), compiled=BOTH)

@@ -199,6 +199,11 @@ def test_refuses() -> None:
     ):
         with pytest.raises(ValidationError):
             run("Resize", 18, inputs, **options)
+    for large in (1e12, 3e38):
+        with pytest.raises(ValidationError, match="elements"):
+            run("Resize", 18, [X, None, floats(1, 1, 1, large)])
+    with pytest.raises(ValidationError, match="elements"):
+        run("Resize", 18, [X, None, None, np.array([1, 2, 2**62, 3])], mode="cubic")
     with pytest.raises(ValidationError, match="rank 4"):
         run("Upsample", 1, [X[0]], height_scale=2.0, width_scale=2.0)
     with pytest.raises(ValidationError, match="mode"):

@@ -155,6 +155,11 @@ def test_affine_grid(sizes: tuple[int, ...], align: int, dtype: str) -> None:
 
 
 def test_refused_affine_grids() -> None:
-    for theta, sizes in ((np.zeros((1, 2, 3)), [1, 1, 2]), (np.zeros((1, 3, 4)), [1, 1, 2, 2])):
-        with pytest.raises(ValidationError, match="theta"):
+    for theta, sizes in (
+        (np.zeros((1, 2, 3)), [1, 1, 2]),
+        (np.zeros((1, 3, 4)), [1, 1, 2, 2]),
+        (np.zeros((1, 2, 3)), [1, 1, 2**40, 2**40]),
+        (np.zeros((1, 2, 3)), [1, 1, -1, -1]),
+    ):
+        with pytest.raises(ValidationError, match="size"):
             run("AffineGrid", 20, [theta.astype(np.float32), np.array(sizes)])

@@ -80,8 +80,12 @@ def test_one_hot_of_other_values() -> None:
         check("OneHot", (11, 28), [indices, np.int32([2]), values], values[np.eye(2, dtype=int)[::-1]])
     big = np.array([2**64 - 1, 1], np.uint64)
     check("OneHot", (11,), [big, ints(2), np.float32([0, 1])], np.float32([[0, 0], [0, 1]]), compiled=BOTH)
-    with pytest.raises(ValidationError, match="depth"):
-        run("OneHot", 11, [indices, ints(-1), np.float32([0, 1])])
+    deep = np.zeros((2, 70_000), np.float32)
+    deep[[0, 1], [1, 0]] = 1
+    check("OneHot", (11,), [indices, ints(70_000), np.float32([0, 1])], deep, constant=(1,), compiled=BOTH)
+    for depth in (ints(-1), ints(2**40), np.float32(np.inf), np.float32(np.nan)):
+        with pytest.raises(ValidationError, match="node"):
+            run("OneHot", 11, [indices, depth, np.float32([0, 1])])
 
 
 @pytest.mark.parametrize("k", [0, 1, -2, 9])

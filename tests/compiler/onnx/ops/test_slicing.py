@@ -111,6 +111,7 @@ def test_split_refuses() -> None:
         (13, [X, ints(4, -1)], {"outputs": 2}),
         (18, [X, ints(1, 2)], {"outputs": 2, "num_outputs": 2}),
         (2, [X], {"outputs": 2, "axis": 3}),
+        (18, [X], {"outputs": 2, "num_outputs": 2**40}),
     ):
         with pytest.raises(ValidationError):
             run("Split", version, inputs, **options)
