@@ -32,8 +32,6 @@ def _spread(n: HostNode, name: str, value: np.ndarray, shape: tuple[int, ...]) -
     """A scale or zero point so that it broadcasts to ``shape``."""
     if value.size == 1 and value.ndim <= 1:
         return value.reshape(())
-    if n.version < 13:
-        raise n.error(f"input {name!r} has shape {value.shape}, expected a scalar")
     rank = len(shape)
     axis = 0 if rank == 1 else axis_of(n, int(n.attr("axis", 1)), rank)
     block = int(n.attr("block_size", 0)) if n.version >= _BLOCKED else 0
