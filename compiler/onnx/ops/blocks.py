@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -76,7 +76,8 @@ def center_crop_pad(n: NodeContext) -> Tensor:
     return n.emit("pad", x, beginning_padding=before, ending_padding=after) if any(before + after) else x
 
 
-class _Line(NamedTuple):
+@dataclass(frozen=True)
+class _Line:
     """How windows lie along an axis of the image: ``count`` of ``length`` elements each, the first at ``-before``."""
 
     length: int
