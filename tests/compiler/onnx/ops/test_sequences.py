@@ -83,6 +83,24 @@ def test_run_time_sequences_are_left_to_the_host() -> None:
     assert len(run("SequenceInsert", 11, given, A, np.array(1))) == 3
 
 
+def test_a_sequence_is_read_by_several_host_steps() -> None:
+    nodes = [
+        node("SequenceLength", "s", "n"),
+        node("SequenceAt", "s minus", "x"),
+        node("Neg", "x", "y"),
+        node("SequenceInsert", "s y", "t"),
+        node("SequenceLength", "t", "m"),
+    ]
+    outputs = [OnnxValueInfo(name, OnnxType()) for name in ("n", "m", "y", "s2")]
+    nodes.append(node("Identity", "s", "s2"))
+    source = model(nodes, [OnnxValueInfo("s", SEQUENCE)], outputs, {"minus": np.array(-1)}, opset=18)
+    made = OnnxExecutable(source, eager=False)
+    for given in ([A, B], [B], [A, A, B]):
+        found = made.run({"s": given})
+        assert (found["n"], found["m"], len(found["s2"])) == (len(given), len(given) + 1, len(given))
+        close(found["y"], -given[-1], "float32")
+
+
 def test_positions_known_only_when_it_runs() -> None:
     nodes = [node("SequenceConstruct", "a b", "s"), node("SequenceAt", "s i", "y"), node("Neg", "y", "z")]
     inputs = [value("a", shape=("n", 3)), value("b", shape=("m", 3)), value("i", "int64", ())]
