@@ -39,8 +39,8 @@ def hardmax(n: NodeContext) -> Tensor:
         if 0 in x.shape:
             return x
         size = x.shape[axis]
-        found = n.emit("arg_max", x, axis=axis, keep_dimensions=True, output_data_type="int64")
-        places = n.reshape(iota(n, size), (size, *[1] * (x.rank - axis - 1)))
+        found = n.emit("arg_max", x, axis=axis, keep_dimensions=True, output_data_type="int32")
+        places = n.reshape(iota(n, size, "int32"), (size, *[1] * (x.rank - axis - 1)))
         return n.cast(n.emit("equal", found, places, dtype="bool"), x.dtype)
 
     return along_axis(n, function)
