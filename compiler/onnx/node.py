@@ -155,7 +155,8 @@ class NodeContext:
         """The elements of a tensor that are not known yet; usually gives up until they are."""
         if tensor.sized:
             raise UnresolvedError(f"{self.describe()}: needs the elements of {tensor}, which depend on sizes")
-        return self.tracer.elements(tensor)  # type: ignore[no-any-return]
+        found: np.ndarray = self.tracer.elements(tensor)
+        return found
 
     def decide(self, key: tuple[Any, ...], make: Callable[[], Tensor]) -> np.ndarray:
         """The elements of a small tensor that this node computes to decide how it is translated.

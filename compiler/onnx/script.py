@@ -145,7 +145,8 @@ class Script:
             ValidationError: for what the model does not allow.
             UnsupportedError: for a node that nothing computes.
         """
-        env, results = dict(values), []
+        env = dict(values)
+        results: Sequence[Any] = ()
         point: Entry | Point = self.entry
         while True:
             stage = point.enter(env, results)

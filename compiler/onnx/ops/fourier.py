@@ -36,8 +36,8 @@ def transform(n: NodeContext, x: Tensor, length: int, columns: int, inverse: boo
     Returns:
         ``[..., columns, 2]``.
     """
-    *outer, signal, parts = x.shape
-    (rows,) = n.static(signal)
+    outer = x.shape[:-2]
+    rows, parts = n.static(*x.shape[-2:])
     if rows > length:
         x = n.slice(x, x.rank - 2, 0, length)
         rows = length
@@ -63,8 +63,8 @@ def half_inverse(n: NodeContext, x: Tensor, length: int) -> Tensor:
     Bins beyond the middle are ignored, missing ones are zero, and so are the imaginary parts of the first and, if the
     length is even, of the middle one.
     """
-    *outer, bins, parts = x.shape
-    (rows,) = n.static(bins)
+    outer = x.shape[:-2]
+    rows, parts = n.static(*x.shape[-2:])
     used = min(rows, length // 2 + 1)
     if used < rows:
         x = n.slice(x, x.rank - 2, 0, used)
@@ -75,7 +75,8 @@ def half_inverse(n: NodeContext, x: Tensor, length: int) -> Tensor:
 
 def _planes(n: NodeContext, x: Tensor, rows: int, length: int) -> tuple[Tensor, Tensor]:
     """Real and imaginary parts ``[..., length]``."""
-    *outer, _, parts = x.shape
+    outer = x.shape[:-2]
+    (parts,) = n.static(x.shape[-1])
     planes = [n.reshape(n.slice(x, x.rank - 1, i, 1), (*outer, rows)) for i in range(parts)]
     if rows < length:
         before = (0,) * planes[0].rank

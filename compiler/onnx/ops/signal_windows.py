@@ -36,8 +36,8 @@ def window(n: NodeContext) -> Tensor:
         if size < 0:
             raise n.error(f"size is {size}, expected at least 0")
         with np.errstate(all="ignore"):
-            turns = np.arange(size) * (2 * np.pi) / np.float64(period)
-            table = sum(f * np.cos(i * turns) for i, f in enumerate(factors))
+            angles = np.arange(size) * (2 * np.pi) / np.float64(period)
+            table = sum(f * np.cos(i * angles) for i, f in enumerate(factors))
             return n.constant(np.asarray(table).astype(onnx_dtype(dtype)))
     steps = n.emit("mul", iota(n, size, "float64"), n.scalar(2 * math.pi, "float64"))
     divisor = convert(n, of_elements("int64", np.array(period, dtype=object)), "float64")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...node import NodeContext
 from ...registry import MICROSOFT, onnx_op
@@ -37,7 +38,9 @@ def activated(n: NodeContext, x: Tensor, parameters: Sequence[float | None]) -> 
         return n.emit("clamp", x, min_value=low, max_value=high)
     if name not in _PARAMETERS:
         raise n.unsupported(f"activation {name!r}; known are Clip, {', '.join(_PARAMETERS)}")
-    return n.call(name, x, **{k: v for k, v in zip(_PARAMETERS[name], parameters) if v is not None})
+    attributes: dict[str, Any] = {k: v for k, v in zip(_PARAMETERS[name], parameters) if v is not None}
+    y: Tensor = n.call(name, x, **attributes)
+    return y
 
 
 @onnx_op("FusedMatMul", 1, domain=MICROSOFT)
