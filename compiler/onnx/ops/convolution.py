@@ -11,7 +11,7 @@ from basalt.ops import Shape
 from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
-from .windows import POINT, Window, kernel_of, moving_axes, windows_of
+from .windows import POINT, Window, groups_of, kernel_of, moving_axes, windows_of
 
 __all__ = ["convolve", "planar", "spatial_sizes"]
 
@@ -27,7 +27,7 @@ def conv(n: NodeContext) -> Tensor:
 
 
 def _conv2d(n: NodeContext, bias: Tensor | None, x: Tensor, weight: Tensor, windows: Sequence[Window]) -> Tensor:
-    return n.emit("conv2d", x, weight, bias, groups=n.attr("group"), **planar(windows))
+    return n.emit("conv2d", x, weight, bias, groups=groups_of(n), **planar(windows))
 
 
 def planar(windows: Sequence[Window]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
 from .convolution import planar, spatial_sizes
-from .windows import POINT, kernel_of, windows_of
+from .windows import POINT, groups_of, kernel_of, windows_of
 
 
 @onnx_op("DeformConv", 19, 22)
@@ -24,7 +24,7 @@ def deform_conv(n: NodeContext) -> Tensor:
         x, weight = (_as_row(n, t) for t in (x, weight))
         offset = _beside_zeros(n, offset)
         mask = None if mask is None else _as_row(n, mask)
-    attrs = {**planar(windows), "groups": n.attr("group"), "offset_groups": n.attr("offset_group")}
+    attrs = {**planar(windows), "groups": groups_of(n), "offset_groups": groups_of(n, "offset_group")}
     y = n.emit("deform_conv", x, weight, offset, bias, mask, **attrs)
     return n.reshape(y, (*y.shape[:2], y.shape[3])) if row else y
 

@@ -6,7 +6,6 @@ standard's function bodies round between their two stages as well. Float64 stays
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -163,10 +162,10 @@ def local_response_normalization(n: NodeContext) -> Tensor:
         raise n.error(f"input X has rank {x.rank}, expected batch, channels and more")
     wide = widened(n, x)
     square = n.reshape(n.emit("mul", wide, wide), (x.shape[0], 1, x.shape[1], product(x.shape[2:])))
-    before, after = (size - 1) // 2, math.ceil((size - 1) / 2)
-    padding = (before, after, 0, 0)
-    mean = n.emit("average_pool2d", square, window_dimensions=(size, 1), padding=padding)
     (channels,) = n.static(x.shape[1])
+    before, after = min((size - 1) // 2, channels), min(size // 2, channels)
+    window, padding = (before + 1 + after, 1), (before, after, 0, 0)
+    mean = n.emit("average_pool2d", square, window_dimensions=window, padding=padding)
     counts = np.array([_neighbours(c, before, after, channels) for c in range(channels)], np.float64)
     factors = (counts * (n.attr("alpha") / size)).reshape(channels, 1)
     total = n.emit("mul", mean, n.constant(factors, wide.dtype))

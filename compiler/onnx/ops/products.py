@@ -17,6 +17,10 @@ _EXACT_DEPTH = 1 << 19
 """Float64 holds the sum of this many products of limbs, four sums at a time."""
 
 
+_WHOLE = 1 << 24
+"""The attributes are float32, which holds all integers up to this one."""
+
+
 @onnx_op("MatMul", 1, 9, 13)
 def matmul(n: NodeContext) -> Tensor:
     a, b = n.tensor(0), n.tensor(1)
@@ -108,10 +112,10 @@ def _expect_whole(n: NodeContext, c: Tensor, shape: Shape) -> None:
 
 
 def _scaled_sum(n: NodeContext, y: Tensor, c: Tensor | None, alpha: float, beta: float) -> Tensor:
-    """``alpha * y + beta * c`` of integers, in float64 and truncated if a factor is no integer."""
+    """``alpha * y + beta * c`` of integers; in float64 and truncated if a factor is no integer, or a large one."""
     dtype = y.dtype
     factors = [(y, alpha)] if c is None else [(y, alpha), (c, beta)]
-    if not all(float(f).is_integer() for _, f in factors):
+    if not all(float(f).is_integer() and abs(f) <= _WHOLE for _, f in factors):
         factors = [(n.emit("cast", x, data_type="float64"), f) for x, f in factors]
     parts = [x if f == 1 else n.emit("mul", x, n.scalar(_factor(f, x), x)) for x, f in factors]
     total = parts[0] if c is None else n.emit("add", *parts)

@@ -10,7 +10,7 @@ from ..tensor import Tensor
 from .convolution import convolve, planar, spatial_sizes
 from .products import as_matrices
 from .quantization import is_zero
-from .windows import Window, kernel_of, windows_of
+from .windows import Window, groups_of, kernel_of, windows_of
 
 _BYTES = ("int8", "uint8")
 
@@ -38,7 +38,7 @@ def _integer_conv(
     windows = windows_of(n, spatial_sizes(n, x), kernel_of(n, weight.shape[2:]))
 
     def planar_conv(image: Tensor, kernel: Tensor, pair: Sequence[Window]) -> Tensor:
-        attrs = {**planar(pair), "groups": n.attr("group")}
+        attrs = {**planar(pair), "groups": groups_of(n)}
         return n.emit("conv_integer", image, kernel, x_zero_point, weight_zero_point, **attrs)
 
     return convolve(n, x, weight, windows, planar_conv, x_zero_point)

@@ -12,7 +12,7 @@ from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
 from .convolution import planar, spatial_sizes
-from .windows import Window, attribute_per_axis, auto_pad, kernel_of, pad_pairs, same_padding
+from .windows import Window, attribute_per_axis, auto_pad, groups_of, kernel_of, pad_pairs, same_padding
 
 HALF = ("float16", "bfloat16")
 
@@ -101,7 +101,7 @@ def _spread_all(n: NodeContext, x: Tensor, weight: Tensor, bias: Tensor | None, 
     depth, outputs, length, *kernel = weight.shape
     slices = n.reshape(n.transpose(x, (0, 2, 1, *range(3, x.rank))), (batch * size, channels, *rest))
     y = _spread_all(n, slices, n.reshape(weight, (depth, outputs * length, *kernel)), None, spreads[1:])
-    y = n.reshape(y, (batch, size, outputs * n.attr("group"), length, *y.shape[2:]))
+    y = n.reshape(y, (batch, size, outputs * groups_of(n), length, *y.shape[2:]))
     y = _overlapped(n, n.transpose(y, (0, 2, 3, 1, *range(4, y.rank))), spreads[0])
     return y if bias is None else n.emit("add", y, n.reshape(bias, (bias.shape[0], *[1] * len(spreads))))
 
@@ -159,7 +159,7 @@ def _planar(n: NodeContext, x: Tensor, weight: Tensor, bias: Tensor | None, spre
         )
         extra.append(short if fits else 0)
         missing.append(0 if fits else short)
-    attrs = {**planar(windows), "groups": n.attr("group"), "output_padding": tuple(extra)}
+    attrs = {**planar(windows), "groups": groups_of(n), "output_padding": tuple(extra)}
     if not any(missing):
         return n.emit("conv_transpose2d", x, weight, bias, **attrs)
     y = n.emit("conv_transpose2d", x, weight, None, **attrs)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from basalt.ops import Dim, Shape, SymDim
-from basalt.ops.dims import ceil_div, dim_max
+from basalt.ops.dims import MAX_DIMENSION, ceil_div, dim_max
 
 from ..node import NodeContext
 
@@ -14,6 +14,7 @@ __all__ = [
     "POINT",
     "Window",
     "attribute_per_axis",
+    "groups_of",
     "kernel_of",
     "moving_axes",
     "pad_pairs",
@@ -57,15 +58,23 @@ def moving_axes(sizes: Shape, windows: Sequence[Window]) -> list[int]:
 
 
 def attribute_per_axis(n: NodeContext, name: str, count: int, least: int, default: int) -> tuple[int, ...]:
-    """An attribute with one number for each of ``count`` axes, or twice as many, checked."""
+    """An attribute with one number for each of ``count`` axes (or two), checked; the default for an empty one."""
     values = n.attr(name, None)
-    if values is None:
+    if not values:
         return (default,) * count
     if len(values) != count:
         raise n.error(f"attribute {name} has {len(values)} values, expected {count}")
-    if any(v < least for v in values):
-        raise n.error(f"attribute {name} is {list(values)}, expected numbers of at least {least}")
+    if any(not least <= v <= MAX_DIMENSION for v in values):
+        raise n.error(f"attribute {name} is {list(values)}, expected numbers of {least} to {MAX_DIMENSION}")
     return tuple(values)
+
+
+def groups_of(n: NodeContext, name: str = "group") -> int:
+    """An attribute that says into how many groups channels are divided."""
+    groups = n.attr(name)
+    if not 1 <= groups <= MAX_DIMENSION:
+        raise n.error(f"attribute {name} is {groups}, expected 1 to {MAX_DIMENSION}")
+    return int(groups)
 
 
 def kernel_of(n: NodeContext, kernel: Shape) -> tuple[int, ...]:
@@ -123,6 +132,8 @@ def _same(n: NodeContext, window: Window, size: Dim, mode: str) -> Window:
     count = ceil_div(size, window.stride)
     total = dim_max((count - 1) * window.stride + window.extent - size, 0)
     (number,) = n.static(total)
+    if number > MAX_DIMENSION:
+        raise n.error(f"a window that spans {window.extent} places would need {number} places of padding")
     begin, end = same_padding(number, lower=mode == "SAME_LOWER")
     return replace(window, begin=begin, end=end)
 

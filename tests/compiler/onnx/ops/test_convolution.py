@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from basalt.errors import BasaltError
 
-from .one_node import executable, run
+from .one_node import executable, interpreted, run
 from .window_oracle import convolve, convolve_transposed
 
 pytest.importorskip("onnx")
@@ -207,3 +207,43 @@ def test_axes_of_one_element_are_left_out(still: tuple[int, ...]) -> None:
     x, w = numbers(2, 3, *sizes), numbers(4, 3, *kernel, seed=1)
     y = run("Conv", 22, x, w, compiled=False)
     np.testing.assert_array_equal(y, convolve(x, w, [1] * 3, [0] * 6, [1] * 3))
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes", "message"),
+    [
+        ("Conv", {"group": 0}, "group is 0"),
+        ("ConvTranspose", {"group": -1}, "group is -1"),
+        ("Conv", {"pads": [2**40, 0]}, "pads"),
+        ("Conv", {"strides": [2**62]}, "strides"),
+        ("Conv", {"dilations": [2**31 - 1]}, "exceeds"),
+        ("ConvTranspose", {"dilations": [2**31 - 1], "strides": [2**31 - 1]}, "the node"),
+        ("ConvTranspose", {"output_shape": [2**40]}, "the node"),
+        ("Conv", {"dilations": [2**31 - 1], "auto_pad": "SAME_UPPER"}, "the node"),
+    ],
+)
+def test_enormous_attributes_are_refused(op: str, attributes: dict[str, Any], message: str) -> None:
+    with pytest.raises(BasaltError, match=message):
+        run(op, 22, numbers(1, 2, 5), numbers(2, 2, 4), compiled=False, **attributes)
+
+
+def test_empty_attributes_are_as_none() -> None:
+    x, w = numbers(1, 2, 5), numbers(3, 2, 2)
+    y = run("Conv", 22, x, w, compiled=False, pads=[], strides=[], dilations=[])
+    np.testing.assert_array_equal(y, run("Conv", 22, x, w, compiled=False))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("mode", ["NOTSET", "SAME_LOWER"])
+def test_transposed_convolutions_of_symbolic_sizes(rank: int, mode: str) -> None:
+    w = numbers(2, 3, *[3] * rank, seed=1)
+    attributes: dict[str, Any] = {"strides": [2] * rank, "auto_pad": mode}
+    if mode == "NOTSET":
+        attributes.update(pads=[1, 1, 0][:rank] + [1, 0, 1][:rank], output_padding=[1] * rank)
+    loaded = executable("ConvTranspose", 22, [numbers(1, 2, *[3] * rank), w], known=[1], symbolic=True, **attributes)
+    with interpreted():
+        for first in (3, 1, 4):
+            x = numbers(2, 2, first, *[2, 3][: rank - 1])
+            y = loaded.run({"x0": x})["y0"]
+            known = run("ConvTranspose", 22, x, w, compiled=False, **attributes)
+            np.testing.assert_array_equal(y, known)
