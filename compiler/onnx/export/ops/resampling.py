@@ -14,6 +14,7 @@ from basalt.ops.types import is_float
 from ..node import HALVES, NodeWriter
 from ..registry import exports
 from ..tensor import Tensor
+from .interpolation import blend
 
 
 @exports("resample2d")
@@ -45,11 +46,8 @@ def _linear(n: NodeWriter, image: Tensor, given: Sequence[Dim], sizes: Sequence[
 
 
 def _interpolated(n: NodeWriter, image: Tensor, axis: int, size: int, count: int) -> Tensor:
-    """Neighbours along an axis, weighted and summed up."""
     below, above, weight = neighbours(size, count)
-    weight = weight.reshape([count if i == axis else 1 for i in range(4)])
-    low, high = (n.call("Gather", image, n.ints(places.tolist()), axis=axis) for places in (below, above))
-    return n.call("Add", n.call("Mul", low, n.constant(1.0 - weight)), n.call("Mul", high, n.constant(weight)))
+    return blend(n, image, axis, n.ints(below.tolist()), n.ints(above.tolist()), n.constant(weight))
 
 
 def _nearest(n: NodeWriter, image: Tensor, given: Sequence[Dim], sizes: Sequence[Dim]) -> Tensor:

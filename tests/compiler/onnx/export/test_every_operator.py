@@ -58,6 +58,7 @@ CASES: dict[str, Case] = {
     "gru": ({**SEQUENCE, **UNITS}, (4, 3), {"tolerance": 1e-3}),
     "gru_cell": (cell(UNITS), (3,), {"tolerance": 1e-3}),
     "instance_normalization": ([IMAGE], (), {"tolerance": 1e-3}),
+    "interpolate2d": ([IMAGE], ((5, 7), (0.25, -0.5), (0.5, 0.7)), {}),
     "layer_normalization": ([X], (), {"tolerance": 1e-3}),
     "lstm": ({**SEQUENCE, **MORE_UNITS}, (4, 3), {"tolerance": 1e-3}),
     "lstm_cell": (cell(MORE_UNITS, cell_state=numbers("float32", 2, 3)), (3,), {"tolerance": 1e-3}),

@@ -108,3 +108,27 @@ def test_resample2d(dtype: str, options: dict[str, Any], mode: str) -> None:
 def test_nearest_elements_are_found_exactly(count: int) -> None:
     x = np.arange(23, dtype=np.float32).reshape(1, 1, 1, 23)
     check("resample2d", [x], sizes=(1, count), again=False)
+
+
+LINES = {
+    "half_pixel": ((5 / 7 / 2 - 0.5, 6 / 9 / 2 - 0.5), (5 / 7, 6 / 9)),
+    "align_corners": ((0.0, 0.0), (4 / 6, 5 / 8)),
+    "asymmetric": ((0.0, 0.0), (5 / 7, 6 / 9)),
+    None: ((0.3, -2.0), (0.9, 1.4)),
+}
+
+
+@pytest.mark.parametrize("dtype", (*FLOATS, "int8", "uint16", "int64"))
+@pytest.mark.parametrize("mode", LINES)
+def test_interpolation_along_lines(mode: str | None, dtype: str) -> None:
+    model = check("interpolate2d", [numbers(dtype, 1, 2, 5, 6)], (7, 9), *LINES[mode], again=dtype == "float32")
+    modes = [
+        node.attributes["coordinate_transformation_mode"].value for node in model.nodes if node.op_type == "Resize"
+    ]
+    assert modes == ([mode.encode()] if mode and dtype in ("float32", "float16", "bfloat16") else [])
+
+
+def test_interpolation_along_other_axes_and_of_unknown_sizes() -> None:
+    x, line = numbers("float32", 2, 5, 6, 3), LINES["half_pixel"]
+    check("interpolate2d", [x], (7, 9), *line, axes=(1, 2))
+    check("interpolate2d", [x], (7, 9), *line, axes=(2, 1), dims={"input": ("b", "h", "w", 3)}, again=False)
