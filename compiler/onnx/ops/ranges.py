@@ -22,12 +22,35 @@ def lower_bound(d: Dim) -> int | None:
         return d
     bound = 0
     for monomial, factor in d.terms.items():
-        plain = all(atom[0] == "sym" for atom in monomial)
-        if not monomial or (factor > 0 and plain):
-            bound += factor
-        elif factor < 0:
+        least = 1
+        for atom in monomial:
+            part = _atom_bound(*atom)
+            if part is None or part < 0:
+                # Of a product the sign of each factor must be known; a lone term may well be negative.
+                least = part if len(monomial) == 1 else None  # type: ignore[assignment]
+                break
+            least *= part
+        if least is None or (monomial and factor < 0):
             return None
+        bound += factor * least
     return bound
+
+
+def _atom_bound(kind: object, *parts: object) -> int | None:
+    """The lower bound of a symbol or of an operation on two expressions."""
+    if kind == "sym":
+        return 1
+    a, b = (lower_bound(p) for p in parts)  # type: ignore[arg-type]
+    if kind == "max":
+        return max((bound for bound in (a, b) if bound is not None), default=None)
+    if a is None or b is None:
+        return None
+    if kind == "min":
+        return min(a, b)
+    divisor = parts[1]
+    if not isinstance(divisor, int) or divisor < 1:
+        return None
+    return a // divisor if kind == "floordiv" else 0
 
 
 def never_above(a: Dim, b: Dim) -> bool:
@@ -72,10 +95,12 @@ def quotient(numerator: Sequence[Dim], denominator: Sequence[Dim]) -> Dim:
 
 
 def _split(dims: Sequence[Dim], factors: Counter[object]) -> int:
-    """Count the symbolic factors of a product of dimensions; the number that is left."""
+    """Count the symbolic factors of a product of dimensions, and its zeros; the number that is left."""
     number = 1
     for d in dims:
-        if not isinstance(d, SymDim):
+        if d == 0:
+            factors[0] += 1
+        elif not isinstance(d, SymDim):
             number *= int(d)
         elif len(d.terms) == 1:
             ((monomial, factor),) = d.terms.items()

@@ -47,6 +47,7 @@ def test_reshape_takes_0_as_a_size_where_allowed() -> None:
         with pytest.raises(ValidationError, match="0"):
             run("Reshape", version, [empty, ints(-1, 0)], allowzero=1)
     check("Reshape", RESHAPE, [empty, ints(0, 12)], empty.reshape(0, 12))
+    check("Reshape", RESHAPE, [empty, ints(0, -1)], empty.reshape(0, 12))
 
 
 def test_reshape_of_scalars() -> None:
