@@ -10,6 +10,7 @@ from basalt.compiler.onnx.host.registry import HostNode, host_op
 
 
 @host_op("LinearAttention", 27)
+@host_op("LinearAttention", 1, domain="com.microsoft")
 def linear_attention(
     n: HostNode,
     query: np.ndarray,

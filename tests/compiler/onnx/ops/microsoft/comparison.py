@@ -29,10 +29,12 @@ def node_model(
     constant: Sequence[int] = (),
     opset: int = 17,
     symbolic: bool = False,
+    shapes: Sequence[Sequence[Any] | None] = (),
 ) -> Any:
     """A model of one node; inputs at the places in ``constant`` are initialisers, None stands for one left out.
 
-    ``outputs`` is their number, or names of which "" is left out; ``symbolic`` leaves the sizes of inputs open.
+    ``outputs`` is their number, or names of which "" is left out; ``symbolic`` leaves the sizes of inputs open;
+    ``shapes`` declares those of the first inputs.
     """
     names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
     results = [f"y{i}" for i in range(outputs)] if isinstance(outputs, int) else list(outputs)
@@ -45,6 +47,7 @@ def node_model(
             initializers.append(onnx.numpy_helper.from_array(x, name))
             continue
         shape = [f"{name}_{axis}" for axis in range(x.ndim)] if symbolic else x.shape
+        shape = shapes[i] if i < len(shapes) else shape
         declared.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), shape))
     ends = [onnx.ValueInfoProto(name=r) for r in results if r]
     graph = helper.make_graph([made], op, declared, ends, initializers)

@@ -146,3 +146,22 @@ def test_gemma_rotary_embedding() -> None:
     cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
     for y, x, other in zip(found, states[::2], states[1::2]):
         np.testing.assert_allclose(y, x * cos + other * sin, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("rule", ["linear", "gated", "delta", "gated_delta"])
+@pytest.mark.parametrize("length", [1, 5])
+def test_linear_attention(length: int, rule: str) -> None:
+    decay = -abs(random(2, length, 2)) if "gated" in rule else None
+    beta = abs(random(2, length, 2)) if "delta" in rule else None
+    inputs = [random(2, length, 16), random(2, length, 8), random(2, length, 12), random(2, 2, 4, 6), decay, beta]
+    attributes = {"q_num_heads": 4, "kv_num_heads": 2, "update_rule": rule}
+    agree("LinearAttention", inputs, 2, attributes=attributes)
+
+
+@pytest.mark.parametrize("activation", ["none", "silu"])
+@pytest.mark.parametrize("state", [None, random(2, 3, 2)])
+def test_causal_convolution(state: Any, activation: str) -> None:
+    inputs = [random(2, 3, 5), random(3, 1, 3), random(3), state]
+    agree("CausalConvWithState", inputs, 2, attributes={"activation": activation})
+    with pytest.raises(BasaltError, match="dilation"):
+        basalt_results(node_model("CausalConvWithState", inputs, 2, {"dilation": 2}), inputs)

@@ -101,7 +101,9 @@ def test_head_sink() -> None:
 def test_generation_reuses_its_translation() -> None:
     """Token after token grows the cache; the stages that are translated stay few."""
     inputs = step(1, 1, 4, [5], 5, {})
-    model = node_model("GroupQueryAttention", inputs, 3, BASE, symbolic=True)
+    row, cache = ["b", "s", SHARED * SIZE], ["b", SHARED, "p", SIZE]
+    shapes = [["b", "s", HEADS * SIZE], row, row, cache, cache, ["b"], [1]]
+    model = node_model("GroupQueryAttention", inputs, 3, BASE, shapes=shapes)
     with interpreted():
         ready = Backend.prepare(model)
         for length in range(4, 12):
@@ -109,3 +111,6 @@ def test_generation_reuses_its_translation() -> None:
             feeds = {f"x{i}": x for i, x in enumerate(step_inputs) if x is not None}
             expected = ort_results(model, step_inputs)
             np.testing.assert_allclose(ready.run(feeds)[0], expected[0], rtol=1e-4, atol=1e-5)
+    entry = ready.model._script.entry
+    (stage,) = [s for key, s in entry._stages.items() if key[0] == "symbolic"]
+    assert len(stage.point._stages) <= 3

@@ -226,3 +226,19 @@ def test_mul_integer() -> None:
     with interpreted():
         (y,) = basalt_results(node_model("MulInteger", inputs, 1, {}), inputs)
     assert np.array_equal(y, (a.astype(np.int32) - 3) * (b.astype(np.int32) + 2))
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+def test_four_bits(dtype: str) -> None:
+    """ONNX Runtime's Python interface takes no such arrays."""
+    import ml_dtypes
+
+    kind = getattr(ml_dtypes, dtype)
+    zero, step, x = np.array(2).astype(kind), scale(0.5), random(3, 4) * 4
+    low, high = (-8, 7) if dtype == "int4" else (0, 15)
+    with interpreted():
+        (y,) = basalt_results(node_model("QuantizeLinear", [x, step, zero], 1, {}), [x, step, zero])
+        assert y.dtype == kind
+        assert np.array_equal(y.astype(int), np.clip(np.rint(x / 0.5) + 2, low, high))
+        (z,) = basalt_results(node_model("DequantizeLinear", [y, step, zero], 1, {}), [y, step, zero])
+    np.testing.assert_allclose(z, (y.astype(np.float32) - 2) * 0.5, rtol=1e-6)
