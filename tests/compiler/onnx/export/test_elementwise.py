@@ -18,6 +18,8 @@ BINARY = [
     n for n, o in OPERATORS.items() if [x.name for x in o.operands] == ["a", "b"] and o.operands[0].rank == (0, 8)
 ]
 SINCE = {name: 18 for name in OPERATORS if name.startswith("bitwise")}
+IMPORTED = ("float32", "bfloat16", "int8", "int64")
+"""Types whose models are imported again: the others are written alike."""
 INEXACT_SUMS = ("reduce_l1", "reduce_sum", "reduce_sum_square")
 """ONNX Runtime sums int64 up in float64, and clamps."""
 
@@ -31,7 +33,7 @@ def types_of(op: str) -> list[str]:
 @pytest.mark.parametrize(("op", "dtype"), [(op, d) for op in UNARY for d in types_of(op)])
 def test_unary(op: str, dtype: str) -> None:
     opset = SINCE.get(op, 17)
-    check(op, [numbers(dtype, 2, 3, 4)], opset=opset)
+    check(op, [numbers(dtype, 2, 3, 4)], opset=opset, again=dtype in IMPORTED)
     if not (op in INEXACT_SUMS and dtype == "int64"):
         check(op, [extremes(dtype)], opset=opset, again=False)
 
@@ -40,8 +42,7 @@ def test_unary(op: str, dtype: str) -> None:
 def test_binary(op: str, dtype: str) -> None:
     opset = SINCE.get(op, 17)
     special = extremes(dtype)
-    check(op, [special[:, None], special[None, :]], opset=opset)
-    check(op, [numbers(dtype, 2, 3, 4), numbers(dtype, 3, 1)], opset=opset, again=False)
+    check(op, [special[:, None], special[None, :]], opset=opset, again=dtype in IMPORTED)
     check(op, [numbers(dtype, 2, 1), np.asarray(3, numpy_dtype(dtype))], constant=("b",), opset=opset, again=False)
 
 
