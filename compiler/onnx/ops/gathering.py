@@ -8,13 +8,15 @@ from basalt.ops.shapes import same_dim, text
 from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
-from .positions import coordinates, counting_along, wide_indices
+from .positions import check_known, coordinates, counting_along, wide_indices
 
 
 @onnx_op("Gather", 1, 11, 13)
 def gather(n: NodeContext) -> Tensor:
-    x = n.tensor(0)
-    return n.emit("gather", x, n.tensor(1), axis=n.axis(n.attr("axis"), x.rank))
+    x, indices = n.tensor(0), n.tensor(1)
+    axis = n.axis(n.attr("axis"), x.rank)
+    check_known(n, indices, x.shape[axis : axis + 1])
+    return n.emit("gather", x, indices, axis=axis)
 
 
 @onnx_op("GatherElements", 11, 13)
@@ -27,6 +29,7 @@ def gather_elements(n: NodeContext) -> Tensor:
     if tuple(read) != tuple(x.shape):
         # Fewer indices than elements on another axis leave the last ones unread.
         x = n.emit("slice", x, starts=(0,) * x.rank, sizes=tuple(read), strides=(1,) * x.rank)
+    check_known(n, indices, x.shape[axis : axis + 1])
     return n.emit("gather_elements", x, indices, axis=axis)
 
 
@@ -34,6 +37,7 @@ def gather_elements(n: NodeContext) -> Tensor:
 def gather_nd(n: NodeContext) -> Tensor:
     x, indices = n.tensor(0), n.tensor(1)
     batch = n.attr("batch_dims", 0)
+    check_known(n, indices, x.shape[batch:])
     if not batch:
         return n.emit("gather_nd", x, indices)
     common = tuple(x.shape[:batch])

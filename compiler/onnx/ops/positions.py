@@ -57,6 +57,16 @@ def wide_indices(n: NodeContext, indices: Tensor) -> Tensor:
     return indices if indices.dtype == "int64" else n.emit("cast", indices, data_type="int64")
 
 
+def check_known(n: NodeContext, indices: Tensor, sizes: Sequence[Dim]) -> None:
+    """Refuse indices that are known and outside: into one axis, or coordinates in the first of several axes."""
+    if indices.array is None or not indices.array.size:
+        return
+    columns = indices.array.reshape(-1, 1 if len(sizes) == 1 else indices.array.shape[-1])
+    for size, low, high in zip(sizes, columns.min(axis=0), columns.max(axis=0)):
+        if isinstance(size, int) and not -size <= low <= high < size:
+            raise n.error(f"indices are {low} to {high}, expected {-size} to {size - 1}")
+
+
 def coordinates(n: NodeContext, parts: Sequence[Tensor], shape: Sequence[Dim]) -> Tensor:
     """Coordinates [*shape, len(parts)] whose components are broadcast to a shape."""
     columns = [n.reshape(n.expand(p, shape), (*shape, 1)) for p in parts]

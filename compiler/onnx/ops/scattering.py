@@ -13,7 +13,7 @@ from basalt.ops.shapes import same_shape, text
 from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
-from .positions import coordinates, counting_along, size_tensor, wide_indices
+from .positions import check_known, coordinates, counting_along, size_tensor, wide_indices
 
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
@@ -29,13 +29,6 @@ def _reduction(n: NodeContext, x: Tensor) -> str:
     return str(name)
 
 
-def _combined(n: NodeContext, x: Tensor, indices: Tensor, updates: Tensor, reduction: str) -> Tensor:
-    """Slices of a tensor at coordinates, replaced by updates or combined with them."""
-    if reduction == "none":
-        return n.emit("scatter_nd", x, indices, updates)
-    return n.emit("scatter_nd_reduce", x, indices, updates, reduction=reduction, dtype=x.dtype)
-
-
 @onnx_op("Scatter", 9, 11)
 @onnx_op("ScatterElements", 11, 13, 16, 18)
 def scatter_elements(n: NodeContext) -> Tensor:
@@ -46,17 +39,24 @@ def scatter_elements(n: NodeContext) -> Tensor:
     others = [(d, e) for i, (d, e) in enumerate(zip(x.shape, indices.shape)) if i != axis]
     if any(known(d, e) and e > d for d, e in others):  # type: ignore[operator]
         raise n.error(f"indices has shape {text(indices.shape)}, expected at most {text(x.shape)} but for axis {axis}")
+    check_known(n, indices, x.shape[axis : axis + 1])
     if reduction == "none" and all(d == e for d, e in others):
         return n.emit("scatter_elements", x, indices, updates, axis=axis)
+    if reduction != "none":
+        return n.emit("scatter_elements_reduce", x, indices, updates, reduction=reduction, axis=axis, dtype=x.dtype)
     places = [counting_along(n, d, i, x.rank) for i, d in enumerate(indices.shape)]
     places[axis] = wide_indices(n, indices)
-    return _combined(n, x, coordinates(n, places, indices.shape), updates, reduction)
+    return n.emit("scatter_nd", x, coordinates(n, places, indices.shape), updates)
 
 
 @onnx_op("ScatterND", 11, 13, 16, 18)
 def scatter_nd(n: NodeContext) -> Tensor:
-    x = n.tensor(0)
-    return _combined(n, x, n.tensor(1), n.tensor(2), _reduction(n, x))
+    x, indices = n.tensor(0), n.tensor(1)
+    check_known(n, indices, x.shape)
+    reduction = _reduction(n, x)
+    if reduction == "none":
+        return n.emit("scatter_nd", x, indices, n.tensor(2))
+    return n.emit("scatter_nd_reduce", x, indices, n.tensor(2), reduction=reduction, dtype=x.dtype)
 
 
 def _check_cache(n: NodeContext, cache: Tensor, update: Tensor, axis: int) -> None:

@@ -33,6 +33,19 @@ def test_scatter_nd_reduce_of_single_elements_and_of_nothing() -> None:
         bench.check([bench.maker.call("scatter_nd_reduce", x, indices, updates, "add")], EXACT)
 
 
+@pytest.mark.parametrize("reduction", ["add", "max"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("form", ["plain", "transposed", "stretched"])
+def test_scatter_elements_reduce(reduction: str, axis: int, form: str) -> None:
+    bench = Bench(Random(axis))
+    x = bench.operand(fill(bench, (4, 5, 6), "float32", wild=False), "float32")
+    indices = np.random.default_rng(axis).integers(-9, 9, (4, 3, 5))
+    places = bench.operand(indices, "int64", (form,))
+    updates = bench.operand(fill(bench, (4, 3, 5), "float32", wild=False), "float32")
+    y = bench.maker.call("scatter_elements_reduce", x, places, updates, reduction, axis=axis)
+    bench.check(bench.result(y), ROUNDED)
+
+
 ROIS = np.array(
     [[0, 0, 0, 7, 8], [1, 1.5, 2.5, 5, 3], [1, -3, -2, 12, 14], [0, 5, 5, 2, 2], [7, 0, 0, 0, 0],
      [-5, 100, 100, 200, 200], [np.nan, np.nan, 0, 1, 1],

@@ -35,6 +35,30 @@ def test_slices_and_nothing() -> None:
     np.testing.assert_array_equal(output("scatter_nd_reduce", x, indices[:0], updates[:0], "add"), x)
 
 
+@pytest.mark.parametrize("reduction", COMBINE)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_elements_along_an_axis(reduction: str, axis: int) -> None:
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    indices, updates = np.array([[0, 2], [-1, 2]], np.int32), np.float32([[5, -6], [7, 0.5]])
+    expected = x.copy()
+    for at in np.ndindex(2, 2):
+        place = (indices[at], at[1]) if axis == 0 else (at[0], indices[at])
+        expected[place] = COMBINE[reduction](expected[place], updates[at])
+    np.testing.assert_array_equal(
+        output("scatter_elements_reduce", x, indices, updates, reduction, axis=axis), expected
+    )
+
+
+def test_refused_elements() -> None:
+    for types, message in (
+        (("float32[4, 3]", "int64[2, 2]", "float32[2, 1]"), "updates has shape"),
+        (("float32[4, 3]", "int64[2, 4]", "float32[2, 4]"), "at most the input's"),
+        (("float32[0, 3]", "int64[2, 3]", "float32[2, 3]"), "empty"),
+    ):
+        with pytest.raises(ValidationError, match=message):
+            infer("scatter_elements_reduce", *types, positional=("add",))
+
+
 def test_what_is_refused() -> None:
     types = ("float32[4, 3]", "int64[n, 1]", "float32[n, 3]")
     assert infer("scatter_nd_reduce", *types, positional=("add",)) == ["float32[4, 3]"]

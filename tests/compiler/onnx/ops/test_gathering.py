@@ -34,6 +34,20 @@ def test_gather_moves_indices_outside_to_the_nearest_end() -> None:
     check("GatherND", (13,), [x, indices[:, None]], x[[3, 0]], compiled=BOTH)
 
 
+def test_known_indices_outside_are_refused() -> None:
+    x = X[0, 0]
+    for op, indices in (
+        ("Gather", np.array([0, 4])),
+        ("Gather", np.array(-5)),
+        ("GatherElements", np.array([4])),
+        ("GatherND", np.array([[3], [-5]])),
+    ):
+        with pytest.raises(ValidationError, match="expected -4 to 3"):
+            run(op, 13, [x, indices], constant=(1,))
+    with pytest.raises(ValidationError, match="expected -3 to 2"):
+        run("GatherND", 13, [X, np.array([[[0, 0]], [[3, 1]]])], constant=(1,), batch_dims=1)
+
+
 def test_gather_refuses_an_axis_that_there_is_not() -> None:
     with pytest.raises(ValidationError, match="axis"):
         run("Gather", 13, [X, np.array([0])], axis=3)

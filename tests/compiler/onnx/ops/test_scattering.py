@@ -111,6 +111,15 @@ def test_scatter_elements_refuses() -> None:
             run("ScatterElements", 18, [X, indices, updates], axis=1)
 
 
+def test_known_indices_outside_are_refused() -> None:
+    for op, indices, updates in (
+        ("ScatterElements", np.array([[3]]), X[:1, :1]),
+        ("ScatterND", np.array([[0, 3], [-4, 0]]), X[0, :2]),
+    ):
+        with pytest.raises(ValidationError, match="expected -3 to 2"):
+            run(op, 18, [X, indices, updates], constant=(1,))
+
+
 def test_strings_and_complex_numbers() -> None:
     words = np.array(["a", "b", "c"], dtype=object)
     inputs = [words, np.array([2, 0]), np.array(["x", "y"], dtype=object)]
