@@ -70,14 +70,14 @@ class ScatterElementsReduce(Operator):
         if not same_shape(t.updates.shape, t.indices.shape):
             fail(f"updates has shape {text(t.updates.shape)}, expected that of indices, {text(t.indices.shape)}")
         for i, (size, count) in enumerate(zip(t.input.shape, t.indices.shape)):
-            if i != axis and known(size, count) and count > size:  # type: ignore[operator]
+            if i != axis and known(size, count) and count > size:
                 fail(f"indices has size {count} in dimension {i}, expected at most the input's, {size}")
         _check_source(t.input.shape[axis], t.indices)
         return [t.input]
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         indices = np.asarray(x.indices)
-        places = list(np.indices(indices.shape, sparse=True))
+        places: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
         places[a["axis"]] = clamp_indices(indices, np.shape(x.input)[a["axis"]])
         return [_combined(x.input, tuple(np.broadcast_arrays(*places)), x.updates, a["reduction"])]
 
