@@ -197,7 +197,7 @@ def _numbers(n: NodeContext, place: int) -> list[float] | None:
     x = n.optional(place)
     if x is None or x.shape == (0,):
         return None
-    return [float(v) for v in n.array(place).reshape(-1)]
+    return [float(v) for v in n.array(place).reshape(-1)] or None
 
 
 def _regions(n: NodeContext, count: int, mode: str) -> list[tuple[float, float]]:
@@ -242,12 +242,11 @@ def resize(n: NodeContext) -> Tensor:
         raise n.error(f"axes are {axes}, expected each once")
     rois = _regions(n, len(axes), method.coordinates)
     scales = _numbers(n, 2)
-    sized = n.given(3) and n.tensor(3).shape != (0,)
-    if (scales is not None) == sized and axes:
+    sizes = n.dims(3) if n.given(3) else ()
+    if (scales is not None) == bool(sizes) and axes:
         raise n.error("expected one of scales and sizes, not both, not none")
     if scales is not None:
         return _resized(n, x, by_scales(n, x, scales, axes, rois), method)
-    sizes = n.dims(3) if sized else ()
     return _resized(n, x, by_sizes(n, x, sizes, axes, rois, n.attr("keep_aspect_ratio_policy", "stretch")), method)
 
 

@@ -60,6 +60,7 @@ def test_sizes(mode: str) -> None:
         options = {"mode": mode, "coordinate_transformation_mode": coordinates}
         (expected,) = reference("Resize", 19, [X, None, None, sizes], **options)
         check("Resize", (11,), [X, NO_FLOATS, NO_FLOATS, sizes], expected, **options, rtol=1e-4)
+        check("Resize", (11,), [X, NO_FLOATS, NO_FLOATS, sizes], expected, **options, rtol=1e-4, symbolic=True)
         check("Resize", (13, 18, 19), [X, None, None, sizes], expected, **options, rtol=1e-4)
 
 
@@ -135,6 +136,7 @@ def test_data_types(mode: str, dtype: str) -> None:
 
 def test_truth_values_strings_and_complex_numbers() -> None:
     mask = np.array([[True, False]])
+    check("Resize", (11,), [mask, NO_FLOATS, floats(1, 2), np.zeros(0, np.int64)], np.repeat(mask, 2, 1), symbolic=True)
     check("Resize", (10,), [mask, floats(1, 2)], np.repeat(mask, 2, 1))
     check("Resize", (11, 19), [mask, NO_FLOATS, floats(1, 2)], np.repeat(mask, 2, 1), compiled=BOTH)
     words = np.array([["a", "b"]], dtype=object)
