@@ -129,7 +129,10 @@ class NodeWriter:
         if list(order) == list(range(len(order))):
             return x
         if x.array is not None and (x in self._only or x.array.size <= 16):
-            return self.writer.constant(np.ascontiguousarray(x.array.transpose(order)), x.name)
+            turned = np.ascontiguousarray(x.array.transpose(order))
+            # What nobody may write to is not copied again.
+            turned.flags.writeable = False
+            return self.writer.constant(turned, x.name)
         return self.call("Transpose", x, perm=tuple(order))
 
     def arrange(self, x: Tensor, layout: str, order: str) -> Tensor:

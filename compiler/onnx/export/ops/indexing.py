@@ -15,17 +15,17 @@ from ..tensor import Tensor
 
 @exports("gather")
 def gather(n: NodeWriter) -> Tensor:
-    return n.call("Gather", n["input"], _clipped(n), axis=n.attrs["axis"])
+    return n.call("Gather", n["input"], clipped(n), axis=n.attrs["axis"])
 
 
 @exports("gather_elements")
 def gather_elements(n: NodeWriter) -> Tensor:
-    return n.call("GatherElements", n["input"], _clipped(n), axis=n.attrs["axis"])
+    return n.call("GatherElements", n["input"], clipped(n), axis=n.attrs["axis"])
 
 
 @exports("scatter_elements")
 def scatter_elements(n: NodeWriter) -> Tensor:
-    return n.call("ScatterElements", n["input"], _clipped(n), n["updates"], axis=n.attrs["axis"])
+    return n.call("ScatterElements", n["input"], clipped(n), n["updates"], axis=n.attrs["axis"])
 
 
 @exports("gather_nd")
@@ -38,7 +38,7 @@ def scatter_nd(n: NodeWriter) -> Tensor:
     return n.call("ScatterND", n["input"], clipped_coordinates(n), n["updates"])
 
 
-def _clipped(n: NodeWriter) -> Tensor:
+def clipped(n: NodeWriter) -> Tensor:
     """The indices along one axis, each from -size to size - 1."""
     indices, size = n["indices"], n.type("input").shape[n.attrs["axis"]]
     if indices.dtype == "uint32":

@@ -1,4 +1,4 @@
-"""Operators beyond the core's standard that choose or combine elements: top_k, max_pool_indices, scatter_nd_reduce."""
+"""Operators beyond the core's standard that choose or combine elements: top_k, max_pool_indices, reducing scatters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from basalt.ops.types import integer_bounds, is_float
 from ..node import NodeWriter
 from ..registry import exports
 from ..tensor import Tensor
-from .indexing import clipped_coordinates
+from .indexing import clipped, clipped_coordinates
 from .pooling import Window
 
 
@@ -44,9 +44,18 @@ def max_pool_indices(n: NodeWriter) -> Sequence[Tensor]:
 
 @exports("scatter_nd_reduce")
 def scatter_nd_reduce(n: NodeWriter) -> Tensor:
-    x, updates = n["input"], n["updates"]
+    return _reduced(n, "ScatterND", clipped_coordinates(n))
+
+
+@exports("scatter_elements_reduce")
+def scatter_elements_reduce(n: NodeWriter) -> Tensor:
+    return _reduced(n, "ScatterElements", clipped(n), axis=n.attrs["axis"])
+
+
+def _reduced(n: NodeWriter, op_type: str, indices: Tensor, axis: int | None = None) -> Tensor:
+    """ONNX Runtime reduces no half precision; in float32 each result is rounded once, not after each update."""
     reduction = n.attrs["reduction"]
     if reduction in ("max", "min") and n.opset < 18:
         n.unsupported(f"the reduction {reduction}, which ONNX has from opset 18 on")
-    # ONNX Runtime reduces no half precision; in float32 each result is rounded once, not after each update.
-    return n.call("ScatterND", n.widened(x), clipped_coordinates(n), n.widened(updates), reduction=reduction)
+    x, updates = n.widened(n["input"]), n.widened(n["updates"])
+    return n.call(op_type, x, indices, updates, axis=axis, reduction=reduction)

@@ -74,6 +74,7 @@ CASES: dict[str, Case] = {
     "reshape": ([X], ((6, 4),), {}),
     "roi_align": ([IMAGE, np.array([[0, 0, 3, 3]], np.float32), np.array([0])], (), {"tolerance": 1e-4}),
     "scatter_elements": ([X, np.zeros((2, 1, 4), np.int64), X[:, :1]], (), {"axis": 1}),
+    "scatter_elements_reduce": ([X, np.zeros((2, 2, 4), np.int64), X[:, :2]], ("mul",), {"axis": 1}),
     "scatter_nd": ([X, np.array([[0, 1], [1, -1]]), X[0, :2]], (), {}),
     "scatter_nd_reduce": ([X, np.array([[0, 1], [0, 1]]), X[0, :2]], ("max",), {}),
     "sizes": ([], ((2, 3),), {}),

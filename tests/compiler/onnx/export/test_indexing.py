@@ -60,6 +60,8 @@ def test_constant_indices_inside_are_kept_as_they_are() -> None:
 def test_scatter_reduce(dtype: str, reduction: str) -> None:
     indices = np.array([[1], [1], [-1]])
     check("scatter_nd_reduce", [numbers(dtype, 4, 3), indices, numbers(dtype, 3, 3)], reduction, opset=18)
+    operands = [numbers(dtype, 4, 3), np.array([[1, 1], [1, -1]]), numbers(dtype, 2, 2)]
+    check("scatter_elements_reduce", operands, reduction, axis=1, opset=18, again=dtype == "float32")
 
 
 @pytest.mark.parametrize("dtype", FLOATS + INTS)
