@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from basalt.ops import Dim
-from basalt.ops.dims import product
+from basalt.ops.dims import known, product
 from basalt.ops.schema import MAX_RANK
 
 from ..node import NodeContext
@@ -17,6 +17,7 @@ from ..registry import onnx_op
 from ..tensor import Tensor
 from .positions import require_room
 from .ranges import never_above
+from .resize_symbolic import SYMBOLIC, linear_along, nearest_along
 from .resize_targets import Target, by_scales, by_sizes
 from .resize_weights import NEAREST_MODES, Method, nearest_elements, original_coordinates, weighted_elements
 
@@ -124,7 +125,10 @@ def _known(n: NodeContext, targets: Sequence[Target]) -> list[Target]:
 def _nearest(n: NodeContext, x: Tensor, targets: Sequence[Target], method: Method) -> Tensor:
     if all(_repeats(t, method) for t in targets) and x.rank + len(targets) <= MAX_RANK:
         return _repeated(n, x, targets)
-    for t in _known(n, targets):
+    symbolic = [t for t in targets if not known(t.size, t.count)] if method.coordinates in SYMBOLIC else []
+    for t in symbolic:
+        x = nearest_along(n, x, t, method)
+    for t in _known(n, [t for t in targets if t not in symbolic]):
         coordinate = _coordinates(t, method)
         places = nearest_elements(coordinate, method.nearest, t.size)  # type: ignore[arg-type]
         x = n.emit("gather", x, n.constant(places), axis=t.axis)
@@ -136,6 +140,10 @@ def _interpolated(n: NodeContext, x: Tensor, targets: Sequence[Target], method: 
     if method.mode == "linear" and not method.exclude_outside and x.dtype != "bool":
         if x.dtype in _FLOATS and all(_is_centred(t, method) for t in targets):
             return _by_planes(n, x, targets, partial(_centred_plane, n))
+        if method.coordinates in SYMBOLIC and x.dtype in _FLOATS and not method.antialias:
+            for t in [t for t in targets if not known(t.size, t.count)]:
+                x = linear_along(n, x, t, method)
+            targets = [t for t in targets if known(t.size, t.count)]
         targets = _known(n, targets)
         shrinks = method.antialias and not all(never_above(t.size, t.count) for t in targets)
         if not shrinks and method.coordinates != "tf_crop_and_resize":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from onnx import helper, numpy_helper
 
 from basalt.onnx_backend import Backend
 
-__all__ = ["BOTH", "check", "model_of", "ort", "reference", "run", "same"]
+__all__ = ["BOTH", "check", "interpreted", "model_of", "ort", "reference", "run", "same"]
 
 Given = Sequence["np.ndarray | None"]
 
@@ -50,11 +51,18 @@ def run(op: str, version: int, inputs: Given, *, compiled: bool = False, **optio
     model = model_of(op, version, inputs, **options)
     constant = options.get("constant", ())
     feeds = {f"x{i}": x for i, x in enumerate(inputs) if x is not None and i not in constant}
+    with interpreted(not compiled):
+        return list(Backend.prepare(model).run(feeds))
+
+
+@contextmanager
+def interpreted(wanted: bool = True) -> Iterator[None]:
+    """Whether graphs run through NumPy instead of being compiled."""
     before = os.environ.get("BASALT_DEBUG")
-    if not compiled:
+    if wanted:
         os.environ["BASALT_DEBUG"] = "interpret"
     try:
-        return list(Backend.prepare(model).run(feeds))
+        yield
     finally:
         if before is None:
             os.environ.pop("BASALT_DEBUG", None)

@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 pytest.importorskip("onnx")
 
 import ml_dtypes
+import onnx
+from onnx import helper
 
 from basalt.errors import ValidationError
+from basalt.onnx_backend import Backend
 
-from .single import BOTH, check, ort, reference, run
+from .single import BOTH, check, interpreted, model_of, ort, reference, run, same
 
 X = np.random.default_rng(0).standard_normal((1, 2, 5, 6)).astype(np.float32)
 MODES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
@@ -174,6 +177,48 @@ def test_sizes_that_stay_symbolic() -> None:
     options = {"symbolic": True, "constant": (2,)}
     check("Resize", (13,), [X, None, floats(1, 1, 2, 3)], expected, mode="linear", **options, compiled=BOTH)
     check("Resize", (13,), [X, None, floats(1, 1, 2, 3)], X.repeat(2, 2).repeat(3, 3), **options, compiled=BOTH)
+
+
+@pytest.mark.parametrize("coordinates", [*MODES[:4], "half_pixel_symmetric"])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_coordinates_computed_at_run_time(coordinates: str, mode: str) -> None:
+    options = {"mode": mode, "coordinate_transformation_mode": coordinates}
+    model = model_of("Resize", 19, [X, None, floats(1, 1, 1.5, 0.6)], constant=(2,), symbolic=True, **options)
+    with interpreted():
+        prepared = Backend.prepare(model)
+        for height, width in ((5, 6), (1, 2), (7, 10), (2, 5)):
+            x = np.random.default_rng(height).standard_normal((1, 2, height, width)).astype(np.float32)
+            (expected,) = reference("Resize", 19, [x, None, floats(1, 1, 1.5, 0.6)], **options)
+            same(prepared.run([x])[0], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("way", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+        {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+    ],
+)
+def test_sizes_of_another_tensor(way: bool, dtype: str, options: dict[str, Any]) -> None:
+    nodes = [
+        helper.make_node("Shape", ["like"], ["sizes"]),
+        helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], **options),
+    ]
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    inputs = [helper.make_tensor_value_info(n, kind, [1, 2, f"{n}_h", f"{n}_w"]) for n in ("x", "like")]
+    graph = helper.make_graph(nodes, "like", inputs, [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=9)
+    with interpreted(way):
+        prepared = Backend.prepare(model)
+        for given_size, wanted in (((3, 4), (7, 5)), ((5, 4), (2, 9)), ((1, 3), (1, 1))):
+            x = np.random.default_rng(0).standard_normal((1, 2, *given_size)).astype(dtype)
+            (expected,) = reference("Resize", 13, [x, None, None, np.array([1, 2, *wanted])], **options)
+            got = prepared.run([x, np.zeros((1, 2, *wanted), dtype)])[0]
+            assert prepared.model._script.entry._symbolic
+            same(got, expected, rtol=2e-3 if dtype == "float16" else 1e-4, atol=1e-3 if dtype == "float16" else 1e-5)
 
 
 def test_empty_results() -> None:
