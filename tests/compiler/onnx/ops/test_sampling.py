@@ -44,11 +44,20 @@ def test_images(mode: str, padding: str) -> None:
     check("GridSample", (22,), inputs, expected, mode=newer, **options, compiled=(True,), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("rank", [3, 5, 6])
-@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+@pytest.mark.parametrize(
+    ("rank", "mode"),
+    [
+        (3, "linear"),
+        (3, "nearest"),
+        (3, "cubic"),
+        (5, "linear"),
+        (5, "nearest"),
+        (5, "cubic"),
+        (6, "linear"),
+        (6, "nearest"),
+    ],
+)
 def test_other_ranks(rank: int, mode: str) -> None:
-    if rank == 6 and mode == "cubic":
-        pytest.skip("the evaluator takes minutes, and 256 elements make each sample")
     inputs = images(rank)
     for padding, align in product(PADDING, (0, 1)):
         options = {"mode": mode, "padding_mode": padding, "align_corners": align}
