@@ -117,10 +117,10 @@ def test_records_say_what_the_messages_say(message: object) -> None:
 
 
 def test_real_models() -> None:
-    """Models of the folder BASALT_ONNX_MODELS, if there is one: byte for byte."""
-    folder = os.environ.get("BASALT_ONNX_MODELS")
+    """Models of the folder BASALT_TEST_MODELS, if there is one: byte for byte."""
+    folder = os.environ.get("BASALT_TEST_MODELS")
     if not folder:
-        pytest.skip("BASALT_ONNX_MODELS names no folder with models")
+        pytest.skip("BASALT_TEST_MODELS names no folder with models")
     paths = sorted(Path(folder).glob("*.onnx"))
     assert paths
     for path in paths:
