@@ -13,6 +13,10 @@ from ..codegen.terms import SUFFIX
 from ..codegen.tiling import register_type
 from ..ir import Node
 
+BLOCK = 256
+"""Columns whose greatest elements are found side by side."""
+_INFINITY = {"f32": 0x7F800000, "f64": 0x7FF0000000000000}
+
 
 @template("max_roi_pool")
 def max_roi_pool(node: Node, lowering: Lowering) -> None:
@@ -26,6 +30,7 @@ class _Writer:
         image, rois = (lowering.read(v) for v in node.present)
         self.image, self.rois, self.result = image, rois, lowering.write(node.output)
         self.held, self.place = SUFFIX[register_type(image.dtype)], SUFFIX[register_type(rois.dtype)]
+        self.lowest = f"neg_{self.held}(bits_{self.held}({_INFINITY[self.held]}))"
         kernel.source("x", image)
         kernel.source("r", rois)
         kernel.target("y", self.result)
@@ -40,6 +45,7 @@ class _Writer:
 
     def write(self) -> Call:
         kernel, t = self.kernel, self.place
+        kernel.line(f"columns = stack_{8 * BLOCK}()")
         with kernel.block("for u in range(start, stop)"):
             kernel.line("region = u // channels")
             kernel.line("c = u - region * channels")
@@ -47,11 +53,17 @@ class _Writer:
             kernel.line(f"image = clamp_i64({number}, 0, images - 1) * {self.x[0]} + c * {self.x[1]}")
             for axis, column in (("h", 2), ("w", 1)):
                 self._region(axis, column)
+            kernel.line("left = clamp_i64(first_w, 0, size_w)")
+            self._bin("w", "(bins_w - 1)")
+            kernel.line("right = high_w")
             with kernel.block("for p in range(bins_h)"):
                 self._bin("h", "p")
-                with kernel.block("for q in range(bins_w)"):
-                    self._bin("w", "q")
-                    self._greatest()
+                self._start()
+                with kernel.block(f"for b0 in range(left, right, {BLOCK})"):
+                    kernel.line(f"b1 = min(b0 + {BLOCK}, right)")
+                    self._columns()
+                    with kernel.block("for q in range(bins_w)"):
+                        self._greatest()
         regions, channels = self.result.shape[:2]
         covered = math.prod(self.image.shape[2:]) * 0.3 + math.prod(self.result.shape[2:]) * 5.0
         return kernel.call(regions * channels, regions * channels * covered + 50.0)
@@ -81,14 +93,36 @@ class _Writer:
             edge = f"cast_{t}_i64({function}_{t}(mul_{t}(cast_i64_{t}({place}), step_{axis})))"
             kernel.line(f"{name}_{axis} = clamp_i64(first_{axis} + {edge}, 0, size_{axis})")
 
-    def _greatest(self) -> None:
+    def _start(self) -> None:
+        """Every bin of a row begun: at 0 if it has no elements, else below all of them."""
         kernel, h = self.kernel, self.held
-        infinity = f"neg_{h}(bits_{h}({0x7F800000 if h == 'f32' else 0x7FF0000000000000}))"
-        kernel.line(f"best = {infinity}")
-        with kernel.block("for i in range(low_h, high_h)"), kernel.block("for j in range(low_w, high_w)"):
-            place = f"image + i * {self.x[2]} + j * {self.x[3]}"
-            kernel.line(f"best = max_{h}(best, load_{SUFFIX[self.image.dtype]}(x, {place}))")
-        with kernel.block("if low_h >= high_h or low_w >= high_w"):
-            kernel.line(f"best = const_{h}(0.0)")
-        place = f"region * {self.y[0]} + c * {self.y[1]} + p * {self.y[2]} + q * {self.y[3]}"
-        kernel.line(f"store_{SUFFIX[self.result.dtype]}(y, {place}, best)")
+        with kernel.block("for q in range(bins_w)"):
+            self._bin("w", "q")
+            kernel.line(f"best = {self.lowest}")
+            with kernel.block("if low_h >= high_h or low_w >= high_w"):
+                kernel.line(f"best = const_{h}(0.0)")
+            kernel.line(f"store_{SUFFIX[self.result.dtype]}(y, {self._bin_place()}, best)")
+
+    def _columns(self) -> None:
+        """The greatest element of each column of a block within the bins' rows: read in order, side by side."""
+        kernel, h = self.kernel, self.held
+        with kernel.block("for j in range(b0, b1)"):
+            kernel.line(f"storerw_{h}(columns, j - b0, {self.lowest})")
+        with kernel.block("for i in range(low_h, high_h)"):
+            kernel.line(f"line = image + i * {self.x[2]}")
+            with kernel.block("for j in range(b0, b1)"):
+                element = f"load_{SUFFIX[self.image.dtype]}(x, line + j * {self.x[3]})"
+                kernel.line(f"storerw_{h}(columns, j - b0, max_{h}(loadrw_{h}(columns, j - b0), {element}))")
+
+    def _greatest(self) -> None:
+        """What a bin has of a block's columns."""
+        kernel, h, suffix = self.kernel, self.held, SUFFIX[self.result.dtype]
+        self._bin("w", "q")
+        with kernel.block("if low_h < high_h"):
+            kernel.line(f"best = load_{suffix}(y, {self._bin_place()})")
+            with kernel.block("for j in range(max(low_w, b0), min(high_w, b1))"):
+                kernel.line(f"best = max_{h}(best, loadrw_{h}(columns, j - b0))")
+            kernel.line(f"store_{suffix}(y, {self._bin_place()}, best)")
+
+    def _bin_place(self) -> str:
+        return f"region * {self.y[0]} + c * {self.y[1]} + p * {self.y[2]} + q * {self.y[3]}"

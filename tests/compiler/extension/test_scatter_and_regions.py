@@ -65,6 +65,13 @@ def test_max_roi_pool(dtype: str, bins: tuple[int, int], scale: float) -> None:
     bench.check(bench.result(bench.maker.call("max_roi_pool", images, rois, **options)), EXACT)
 
 
+def test_max_roi_pool_of_wide_images() -> None:
+    bench = Bench(Random(7))
+    images = bench.operand(np.random.default_rng(1).normal(size=(1, 2, 3, 700)), "float32", ("plain",))
+    rois = bench.input(np.array([[0, 3, 0, 650, 2], [0, -40, 1, 900, 1], [0, 256, 0, 511, 2]]), "float32")
+    bench.check([bench.maker.call("max_roi_pool", images, rois, output_height=2, output_width=5)], EXACT)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int8", "uint16", "int64"])
 @pytest.mark.parametrize("axes", [(2, 3), (1, 2), (3, 1)])
 def test_interpolate2d(dtype: str, axes: tuple[int, int]) -> None:
