@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from basalt.errors import UnsupportedError
 from basalt.ops import Shape
 from basalt.ops.casts import cast as cast_array
 from basalt.serialization.onnx import ELEMENT_TYPES
@@ -18,8 +19,6 @@ from .tensor import Body, Call, Tensor
 
 __all__ = ["GraphWriter"]
 
-DOMAINS = {"ai.onnx.ml": 3}
-"""The versions of other domains: those that came with the oldest opset that is written."""
 _SMALL = 1024
 """Elements up to which a constant is converted while writing, and equal constants are merged."""
 
@@ -36,13 +35,24 @@ class GraphWriter:
         self.prologue: list[Call] = []
         self.calls: list[Call] = []
         self.base = ""
+        self._domains = {"": opset}
         self._casts: dict[tuple[Tensor, str], Tensor] = {}
         self._depth = 0
         self._small: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
 
     def opset_of(self, domain: str) -> int:
         """The version of a domain's operators."""
-        return self.opset if domain == "" else DOMAINS[domain]
+        return self._domains[domain]
+
+    def use_domain(self, domain: str, version: int) -> None:
+        """Call operators of another domain.
+
+        Raises:
+            UnsupportedError: if another version of it is in use.
+        """
+        used = self._domains.setdefault(domain, version)
+        if used != version:
+            raise UnsupportedError(f"it needs version {version} of {domain}, another operator version {used}")
 
     def carrier(self, dtype: str) -> str:
         """The data type that values of a type have: int4 does not exist before opset 21, int8 holds it there."""

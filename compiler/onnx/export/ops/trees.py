@@ -15,6 +15,7 @@ from basalt.serialization.onnx import OnnxTensor
 from ..node import NodeWriter
 from ..registry import exports
 from ..tensor import Tensor
+from .trees_float64 import tree_ensemble_float64
 
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 _LEAF = "LEAF"
@@ -24,12 +25,16 @@ _MOST_NODES = 1 << 20
 
 @exports("tree_ensemble")
 def tree_ensemble(n: NodeWriter) -> Tensor:
-    """Nodes of sets become chains of comparisons, each with a copy of what follows for members."""
-    if n.out[0].dtype != "float32":
-        n.unsupported(f"an ensemble of trees with {n.out[0].dtype} weights; TreeEnsembleRegressor gives float32")
+    """Nodes of sets become chains of comparisons, each with a copy of what follows for members.
+
+    TreeEnsembleRegressor gives float32; version 5 of its domain, which takes it back, has an operator for float64.
+    """
     trees = _trees(n)
     features = n.type("input").shape[1]
     check_trees(trees, features if isinstance(features, int) else MAX_DIMENSION, n.attrs["targets"])
+    if n.out[0].dtype == "float64":
+        return tree_ensemble_float64(n, trees)
+    n.writer.use_domain("ai.onnx.ml", 3)
     table = _Table(trees)
     if table.is_too_large:
         n.unsupported(f"an ensemble of trees of more than {_MOST_NODES} nodes once its sets are unfolded")

@@ -106,6 +106,30 @@ def test_trees(dtype: str, aggregate: str, opset: int) -> None:
     check("tree_ensemble", {"input": rows, **trees}, 2, aggregate=aggregate, constant=tuple(trees), opset=opset)
 
 
+def single_weights() -> dict[str, np.ndarray]:
+    """:func:`forest` with one float64 weight in each leaf."""
+    weights = {"leaf_weight": np.array([1, 2, 3.3, -4]), "base": np.array([0.5, 1])}
+    places = {"leaf_first": np.arange(5, dtype=np.int32), "leaf_target": np.array([0, 0, 1, 1], np.int32)}
+    return {**forest("float64"), **weights, **places}
+
+
+@pytest.mark.parametrize("aggregate", ["sum", "average", "min", "max"])
+def test_trees_of_float64(aggregate: str) -> None:
+    trees = single_weights()
+    rows = np.concatenate([numbers("float64", 20, 3), np.array([[1, np.nan, 3], [0, 2, 1], [0, 3, 1]])])
+    model = check("tree_ensemble", {"input": rows, **trees}, 2, aggregate=aggregate, constant=tuple(trees), opset=21)
+    assert model.opset_imports == {"": 21, "ai.onnx.ml": 5}
+
+
+def test_trees_of_float64_need_21_and_one_weight_a_leaf() -> None:
+    trees, rows = single_weights(), numbers("float64", 2, 3)
+    with pytest.raises(UnsupportedError, match="float64 weights, which ONNX has from opset 21 on"):
+        check("tree_ensemble", {"input": rows, **trees}, 2, constant=tuple(trees), opset=20)
+    trees = {**forest("float64"), "leaf_weight": np.array([1, 2, 3, -4, 0.5]), "base": np.array([0.5, 1])}
+    with pytest.raises(UnsupportedError, match="whose leaves have other than one weight each"):
+        check("tree_ensemble", {"input": rows, **trees}, 2, constant=tuple(trees), opset=21)
+
+
 def test_trees_that_are_fed_are_refused() -> None:
     trees = forest("float32")
     with pytest.raises(UnsupportedError, match="trees whose threshold is no constant"):
