@@ -149,15 +149,15 @@ def col2im(n: NodeContext) -> Tensor:
     columns = n.reshape(x, (x.shape[0], channels, elements * windows))
     # What is read where fewer windows meet is a zero at the end.
     columns = n.emit("pad", columns, beginning_padding=(0, 0, 0), ending_padding=(0, 0, 1))
-    met = n.emit("gather", columns, n.constant(table), axis=2)
+    met = n.emit("gather", columns, n.constant(np.ascontiguousarray(table.T)), axis=2)
     return n.reshape(_summed(n, met), (x.shape[0], channels, *image))
 
 
 def _summed(n: NodeContext, x: Tensor) -> Tensor:
-    """The sum over the last axis, in the tensor's own type; true where one is true."""
-    if x.shape[-1] == 1:
-        return n.reshape(x, x.shape[:-1])
-    axes = (x.rank - 1,)
+    """The sum over the last axis but one, in the tensor's own type; true where one is true."""
+    axes = (x.rank - 2,)
+    if x.shape[-2] == 1:
+        return n.reshape(x, (*x.shape[:-2], x.shape[-1]))
     if x.dtype == "bool":
         return n.emit("reduce_max", x, axes=axes, dtype="bool")
     if x.dtype in ("int8", "int16", "uint8", "uint16"):
