@@ -54,7 +54,7 @@ class BackendRep(_BackendRep):
 
     def _named(self, names: Sequence[str], inputs: Sequence[Any]) -> Sequence[str]:
         """Which inputs positional values are for: with as many values as all inputs, those with defaults too."""
-        every = [v.name for v in self.model.source.graph.inputs]
+        every = [v.name for v in self.model.onnx.graph.inputs]
         return every if len(inputs) > len(names) and len(inputs) <= len(every) else names
 
 

@@ -125,7 +125,7 @@ class ModelMetadata:
     """What a file says of itself."""
 
     def __init__(self, model: OnnxExecutable) -> None:
-        source = model.source
+        source = model.onnx
         self.producer_name = source.producer_name
         self.graph_name = source.graph.name
         self.domain = source.domain
@@ -184,16 +184,16 @@ class InferenceSession:
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs that must be fed."""
-        return [self._overridden(NodeArg(v)) for v in self._model.source.inputs]
+        return [self._overridden(NodeArg(v)) for v in self._model.onnx.inputs]
 
     def get_outputs(self) -> list[NodeArg]:
         """The outputs."""
-        return [self._overridden(NodeArg(v)) for v in self._model.source.outputs]
+        return [self._overridden(NodeArg(v)) for v in self._model.onnx.outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """The inputs with a default."""
-        fed = {v.name for v in self._model.source.inputs}
-        return [NodeArg(v) for v in self._model.source.graph.inputs if v.name not in fed]
+        fed = {v.name for v in self._model.onnx.inputs}
+        return [NodeArg(v) for v in self._model.onnx.graph.inputs if v.name not in fed]
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the file says of itself."""

@@ -42,7 +42,7 @@ def show_onnx(model: OnnxExecutable, as_json: bool) -> None:
 
 
 def _description(model: OnnxExecutable) -> dict[str, Any]:
-    source = model.source
+    source = model.onnx
     graphs = list(_graphs(source.graph))
     tensors = [t for graph in graphs for t in graph.initializers]
     return {

@@ -30,7 +30,7 @@ __all__ = ["OnnxExecutable", "load"]
 class OnnxExecutable:
     """An ONNX model, ready to run. Several threads may use it at once.
 
-    ``source`` is the model as it was read; ``metadata`` what the file says of itself.
+    ``onnx`` is the model as it was read; ``metadata`` what the file says of itself.
 
     Args:
         source: the model.
@@ -44,7 +44,7 @@ class OnnxExecutable:
 
     def __init__(self, source: OnnxModel, *, threads: int | None = None, eager: bool | None = None) -> None:
         check_model(source)
-        self.source = source
+        self.onnx = source
         self.metadata: dict[str, str] = dict(source.metadata_props)
         self._destroyed = False
         graph = source.graph
@@ -77,12 +77,12 @@ class OnnxExecutable:
     @functools.cached_property
     def outputs(self) -> tuple[TensorSpec, ...]:
         """Name, data type and shape of each output as the file declares them."""
-        return tuple(_spec(v) for v in self.source.outputs)
+        return tuple(_spec(v) for v in self.onnx.outputs)
 
     @property
     def name(self) -> str:
         """The graph's name."""
-        return self.source.graph.name
+        return self.onnx.graph.name
 
     @property
     def destroyed(self) -> bool:
@@ -115,7 +115,7 @@ class OnnxExecutable:
         results = self._chosen(values).run(values, out)
         if self._direct is None:
             self._direct = self._whole()
-        return {v.name: results[v.name] for v in self.source.outputs}
+        return {v.name: results[v.name] for v in self.onnx.outputs}
 
     def compile(self, shapes: Mapping[str, Iterable[int]] | None = None) -> Any:
         """The program for these shapes, compiled now; ``run`` uses it too.
@@ -128,7 +128,7 @@ class OnnxExecutable:
         """
         return self._region("compile", shapes).compile(shapes)
 
-    def source_code(self, shapes: Mapping[str, Iterable[int]] | None = None) -> str:
+    def source(self, shapes: Mapping[str, Iterable[int]] | None = None) -> str:
         """The generated code of the program for these shapes."""
         return self._region("source", shapes).source(shapes)
 
@@ -196,7 +196,7 @@ class OnnxExecutable:
         names = {v.name for v in executable.inputs}
         if names != set(self._declared) or {v.name for v in executable.outputs} != set(self._script.options.outputs):
             return None
-        kept = all(_passes(v) for v in (*self._declared.values(), *self.source.outputs))
+        kept = all(_passes(v) for v in (*self._declared.values(), *self.onnx.outputs))
         return executable if kept else None
 
     def _chosen(self, values: Mapping[str, Any]) -> Script:
@@ -214,7 +214,7 @@ class OnnxExecutable:
             raise ValidationError(f"feeds is {type(feeds).__name__}, expected a dictionary from input names to arrays")
         values = {}
         for name, value in feeds.items():
-            info = self._declared.get(name) or next((v for v in self.source.graph.inputs if v.name == name), None)
+            info = self._declared.get(name) or next((v for v in self.onnx.graph.inputs if v.name == name), None)
             if info is None:
                 raise ValidationError(f"no input is named {name!r}; the inputs are {_listed(self._declared)}")
             values[name] = _check_value(info, value)

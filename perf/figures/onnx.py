@@ -54,7 +54,7 @@ if {second!r}:
     loaded.run({{k: np.ascontiguousarray(v[..., : v.shape[-1] // 2]) for k, v in model.feeds.items()}})
     again = [time.perf_counter() - begun, len(compiled) - count]
 right = wrong_outputs(model, results) == []
-nodes = len(loaded.source.graph.nodes)
+nodes = len(loaded.onnx.graph.nodes)
 cold = ran - read - min(runs)
 print(json.dumps([read - start, cold, len(compiled), sum(compiled), min(runs), right, nodes, again]))
 """

@@ -39,6 +39,8 @@ def test_load_takes_paths_bytes_and_files(tmp_path: Path) -> None:
     assert [(s.name, s.dtype, s.shape) for s in loaded.inputs] == [("x", "float32", ("n", 3))]
     assert [(s.name, s.dtype, s.shape) for s in loaded.outputs] == [("y", "float32", ("n", 3))]
     assert loaded.metadata == {"author": "somebody"}
+    assert "def kernel" in loaded.source({"x": (2, 3)}) and len(loaded.explain({"x": (2, 3)})) == 1
+    assert loaded.onnx.nodes[0].name == "twice"
     assert repr(loaded) == "<OnnxExecutable 'g' (x: float32['n', 3]) -> (y: float32['n', 3])>"
 
 
