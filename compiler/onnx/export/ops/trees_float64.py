@@ -55,7 +55,7 @@ def _nodes(trees: Trees) -> dict[str, Any]:
     for name, children in (("true", true), ("false", false)):
         columns[f"nodes_{name}nodeids"] = tuple(np.where(children < 0, -1 - children, children).tolist())
         columns[f"nodes_{name}leafs"] = tuple((children < 0).astype(int).tolist())
-    sets = [[*trees.members_of(i).tolist(), np.nan] for i in np.flatnonzero(trees.mode == MEMBER)]
+    sets = [[*trees.members_of(int(i)).tolist(), np.nan] for i in np.flatnonzero(trees.mode == MEMBER)]
     if sets:
         columns["membership_values"] = _tensor("membership_values", np.concatenate(sets), np.float64)
     return columns
