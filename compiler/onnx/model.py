@@ -140,6 +140,14 @@ class OnnxExecutable:
         """The core graph's text (see :meth:`basalt.compiler.executable.Executable.text`)."""
         return self._region("text", shapes).text(after, shapes)
 
+    def steps(self) -> str:
+        """What runs do, as far as they have translated the model: regions, and the steps between them.
+
+        Where a step's results came in several kinds or sizes, each has what follows it below the step.
+        """
+        lines = [line for stage in self._script.entry.stages() for line in stage.lines()]
+        return "\n".join(lines) or "nothing is translated before the first run"
+
     def to_model(self, shapes: Mapping[str, Iterable[int]] | None = None) -> Model:
         """The model as one core graph, which ``basalt.save`` writes.
 

@@ -78,6 +78,11 @@ class Entry:
                 stage = self._try_symbolic(dict.fromkeys(self._declared), kinds)
             return stage
 
+    def stages(self) -> list[Stage]:
+        """What the graph was translated to so far."""
+        with self._lock:
+            return list(self._stages.values())
+
     def give_up_symbols(self) -> None:
         """Translate for known sizes only from now on."""
         with self._lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..executable import Executable
 from .errors import UnresolvedError
 from .region import Region
 from .state import Frame, Rebase, copy_frames, expressible, live_items, live_names, slots_in, tensors_in
-from .steps import Bake, HostCall, Return, assemble
+from .steps import Bake, HostCall, Return, assemble, describe
 from .tensor import (
     UNCARRIED,
     Absent,
@@ -111,6 +111,21 @@ class Stage:
         tensor.slot = f"{self._prefix}{len(self._exports)}"
         self._exports.append((tensor.slot, tensor))
 
+    def lines(self, depth: int = 0) -> list[str]:
+        """What the stage does and what came after it so far, for people; a line a region and a step."""
+        where = "  " * depth
+        found = []
+        if self.executable is not None:
+            operators = Counter(node.op for node in self.executable.graph.nodes)
+            listed = ", ".join(f"{count} {op}" for op, count in operators.most_common(6))
+            sizes = "any sizes" if self.symbolic else "sizes of one run"
+            found.append(f"{where}region for {sizes}: {sum(operators.values())} core nodes ({listed})")
+        found.append(f"{where}{describe(self.step)}")
+        if self.point is not None:
+            for stage in self.point.stages():
+                found += stage.lines(depth + 1)
+        return found
+
     def run(self, env: dict[str, Any], out: Mapping[str, np.ndarray] | None = None) -> None:
         """Compute the region's results into the environment."""
         if self.executable is None:
@@ -158,6 +173,11 @@ class Point:
         self._sizes_seen = 0
         self._lock = options.lock
         self._prefix = options.prefix()
+
+    def stages(self) -> list[Stage]:
+        """What translation went on with so far."""
+        with self._lock:
+            return list(self._stages.values())
 
     @property
     def slots(self) -> set[str]:

@@ -230,3 +230,16 @@ def test_outputs_from_before_a_step_of_the_host() -> None:
     results = ready(model(nodes, [value("x", shape=("n", 3))], outputs)).run({"x": X})
     assert results["early"].tolist() == (2 * X).tolist()
     assert results["late"].tolist() == (2 * np.array(np.nonzero(X))).tolist()
+
+
+def test_steps_can_be_looked_at() -> None:
+    nodes = [node("Add", "x x", "a"), node("NonZero", "a", "places", name="find"), node("Add", "places places", "y")]
+    loaded = ready(model(nodes, [value("x", shape=("n", 3))], [value("y", "int64")]))
+    assert loaded.steps() == "nothing is translated before the first run"
+    loaded.run({"x": X})
+    assert loaded.steps().splitlines() == [
+        "region for any sizes: 1 core nodes (1 add)",
+        "NonZero-13 'find'",
+        "  region for sizes of one run: 1 core nodes (1 add)",
+        "  the end",
+    ]
