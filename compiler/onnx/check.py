@@ -109,7 +109,7 @@ def _bodies(node: OnnxNode) -> Iterator[OnnxGraph]:
         if attribute.kind == "GRAPH" and attribute.value is not None:
             yield attribute.value  # type: ignore[misc]
         elif attribute.kind == "GRAPHS":
-            yield from attribute.value or ()  # type: ignore[union-attr,misc]
+            yield from attribute.value or ()  # type: ignore[misc]
 
 
 def reordered(model: OnnxModel) -> dict[int, list[OnnxNode]]:

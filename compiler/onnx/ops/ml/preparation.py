@@ -90,11 +90,10 @@ def feature_vectorizer(n: NodeContext) -> Tensor:
         matrix = n.reshape(x, (1, *x.shape)) if x.rank == 1 else x
         if matrix.rank != 2:
             raise OnHostError
-        wanted = sizes[i] if i < len(sizes) else matrix.shape[1]
         (columns,) = n.static(matrix.shape[1])
+        wanted = int(sizes[i]) if i < len(sizes) else columns
         if wanted > columns:
-            padding = {"beginning_padding": (0, 0), "ending_padding": (0, wanted - columns)}
-            matrix = n.emit("pad", matrix, **padding)
+            matrix = n.emit("pad", matrix, beginning_padding=(0, 0), ending_padding=(0, wanted - columns))
         elif wanted < columns:
             matrix = n.slice(matrix, 1, 0, wanted)
         parts.append(n.cast(matrix, "float32"))
