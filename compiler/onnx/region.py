@@ -157,7 +157,8 @@ class Region:
         found = self._constant_values.get(id(tensor))
         if found is None:
             assert tensor.array is not None
-            held = np.require(carrier_array(tensor.array, tensor.dtype), requirements=["C", "A"]).reshape(tensor.array.shape)
+            held = np.require(carrier_array(tensor.array, tensor.dtype), requirements=["C", "A"])
+            held = held.reshape(tensor.array.shape)
             found = self._constant_values[id(tensor)] = (tensor, self.constants.add(held))
         return found[1]
 
