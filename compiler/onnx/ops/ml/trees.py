@@ -7,7 +7,7 @@ import numpy as np
 from ...errors import OnHostError
 from ...host.ml_tree_attributes import Ensemble, numbers, read_ensemble
 from ...host.ml_tree_ensembles import read_leafed_ensemble
-from ...host.ml_trees import LEAF, MEMBER
+from ...host.ml_trees import LEAF, MEMBER, MODES
 from ...host.registry import HostNode
 from ...node import NodeContext
 from ...registry import ML, onnx_op
@@ -50,14 +50,17 @@ def _scores(n: NodeContext, ensemble: Ensemble, x: Tensor, work: str, how: str, 
     leaves = np.flatnonzero(~inner)
     rows, targets = np.nonzero(ensemble.votes[leaves])
     first = np.concatenate([[0], np.cumsum(ensemble.votes[leaves].sum(axis=1))])
+    # The core's comparison with != holds for NaN, which here goes where the node says: == with the children exchanged.
+    unequal = trees.modes[at] == MODES.index("BRANCH_NEQ")
+    held, failed = trees.true_nodes[at], trees.false_nodes[at]
     operands: list[Tensor | None] = [
         x,
         n.constant(trees.features[at].astype(np.int32)),
         n.constant(trees.values[at].astype(x.dtype)),
-        n.constant(trees.modes[at].astype(np.uint8)),
-        n.constant(number[trees.true_nodes[at]]),
-        n.constant(number[trees.false_nodes[at]]),
-        n.constant(trees.missing_true[at].astype(np.uint8)),
+        n.constant(np.where(unequal, MODES.index("BRANCH_EQ"), trees.modes[at]).astype(np.uint8)),
+        n.constant(number[np.where(unequal, failed, held)]),
+        n.constant(number[np.where(unequal, held, failed)]),
+        n.constant((trees.missing_true[at] != unequal).astype(np.uint8)),
         n.constant(first.astype(np.int32)),
         n.constant(targets.astype(np.int32)),
         n.constant(ensemble.weights[leaves][rows, targets].astype(work)),

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .ml_models import FLOAT, LABELLED, STRING, check, helper
+import basalt
+from basalt.compiler.onnx.host.registry import ML, HostNode, find
+
+from .ml_models import FLOAT, LABELLED, STRING, check, helper, model
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.normal(size=(40, 4)).astype(np.float32)
@@ -101,3 +104,16 @@ def test_doubles_are_compared_as_doubles() -> None:
 def test_other_inputs(dtype: Any) -> None:
     attributes = {**trees("class", [0, 1, 2]), "classlabels_int64s": [7, 8, 9]}
     check("TreeEnsembleClassifier", attributes, {"X": (3 * ROWS).astype(dtype)}, LABELLED)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_missing_values_by_the_host_and_compiled(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    attributes = {**trees("target", [0], modes=[mode]), "n_targets": 1}
+    attributes["nodes_missing_value_tracks_true"] = [i % 2 for i in range(len(attributes["nodes_modes"]))]
+    rows = ROWS.copy()
+    rows[::3] = np.nan
+    content = model("TreeEnsembleRegressor", attributes, {"X": rows}, (("Y", FLOAT),))
+    compiled = basalt.load(content, eager_first_run=False).run({"X": rows})["Y"]
+    node = HostNode("TreeEnsembleRegressor", 1, ML, attributes=attributes)
+    hosted = find("TreeEnsembleRegressor", 1, ML)(node, rows)  # type: ignore[misc]
+    np.testing.assert_allclose(compiled, hosted, rtol=1e-6)
