@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-__all__ = ["Choices", "at_node", "choose", "remembering"]
+__all__ = ["Choices", "at_node", "choose", "remembering", "stays"]
 
 WORSE = 1.5
 """How many times the best choice's cost an earlier one's may be."""
@@ -21,6 +21,7 @@ class Choices:
 
     def __init__(self) -> None:
         self.made: dict[tuple[str, int, tuple[int, ...]], int] = {}
+        self.sizes: dict[tuple[str, int], tuple[int, ...]] = {}
 
 
 class _State(threading.local):
@@ -60,3 +61,13 @@ def choose(options: Sequence[int], cost: Callable[[int], float], best: int | Non
     _STATE.count += 1
     earlier = choices.made.setdefault(key, best)
     return earlier if cost(earlier) <= WORSE * cost(best) else best
+
+
+def stays(sizes: Sequence[int]) -> bool:
+    """Whether sizes may be written into a kernel: they are what the graph's first program had here."""
+    choices = _STATE.choices
+    if choices is None:
+        return True
+    key = (_STATE.node, _STATE.count)
+    _STATE.count += 1
+    return choices.sizes.setdefault(key, tuple(sizes)) == tuple(sizes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from ..codegen.choices import stays
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..codegen.rows import REDUCTIONS, RowGroup
@@ -41,7 +42,7 @@ def lower_rows(group: RowGroup, lowering: Lowering, splits: Collection[str] = ("
     """Choose how to walk a row group, and add its kernels; ``splits`` are the kinds of splitting that may be done."""
     beside = _side_by_side(group)
     units = column_units(group) if beside else group.rows
-    if fits_registers(group):
+    if fits_registers(group) and stays(group.reduced):
         lowering.add(short_row_call(group))
     elif "neighbours" in splits and beside and _narrow(group):
         SplitReduction(group, lowering, lower_rows).write()

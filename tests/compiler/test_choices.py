@@ -36,3 +36,14 @@ def test_programs_for_other_sizes_share_kernels() -> None:
     for rows in (40, 44, 100):
         result = graph.run({"x": np.ones((rows, 24), np.float32)})["y"]
         assert result.shape == (rows, 40) and (result == 24).all()
+
+
+def test_only_the_first_size_of_short_rows_is_written_into_a_kernel() -> None:
+    builder = basalt.MLGraphBuilder(basalt.MLContext(eager_first_run=False))
+    y = builder.softmax(builder.input("x", "float32", (6, "length")), 1, label="scores")
+    graph = builder.build({"y": y})
+    kernels = [{k.source for k in graph.compile({"x": (6, n)}).spec.kernels} for n in (5, 6, 7)]  # type: ignore[attr-defined]
+    assert kernels[0] != kernels[1] == kernels[2]
+    for n in (5, 6, 7):
+        result = graph.run({"x": np.zeros((6, n), np.float32)})["y"]
+        np.testing.assert_allclose(result, 1 / n, rtol=1e-6)
