@@ -10,10 +10,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-__all__ = ["Choices", "at_node", "choose", "remembering", "stays"]
+__all__ = ["Choices", "at_node", "choose", "prefer", "remembering", "stays"]
 
 WORSE = 1.5
 """How many times the best choice's cost an earlier one's may be."""
+LIKE = 4
+"""How many times smaller or larger a size may be for an earlier choice between two ways to hold."""
 
 
 class Choices:
@@ -22,6 +24,7 @@ class Choices:
     def __init__(self) -> None:
         self.made: dict[tuple[str, int, tuple[int, ...]], int] = {}
         self.sizes: dict[tuple[str, int], tuple[int, ...]] = {}
+        self.ways: dict[tuple[str, int], tuple[bool, int]] = {}
 
 
 class _State(threading.local):
@@ -71,3 +74,14 @@ def stays(sizes: Sequence[int]) -> bool:
     key = (_STATE.node, _STATE.count)
     _STATE.count += 1
     return choices.sizes.setdefault(key, tuple(sizes)) == tuple(sizes)
+
+
+def prefer(best: bool, size: int) -> bool:
+    """Which of two ways to go that both work: an earlier program's if the size is not far from its, else ``best``."""
+    choices = _STATE.choices
+    if choices is None:
+        return best
+    key = (_STATE.node, _STATE.count)
+    _STATE.count += 1
+    way, before = choices.ways.setdefault(key, (best, size))
+    return way if before <= LIKE * size and size <= LIKE * before else best

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..codegen.body import Body
+from ..codegen.choices import prefer
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
 from ..codegen.tiling import TileShape, tile_shape
@@ -20,7 +21,7 @@ def point_call(convolution: Convolution, lowering: Lowering) -> Call:
     c = convolution
     pixels = c.window.outputs[0] * c.window.outputs[1]
     lanes = tile_shape(c.dtype, 1, c.outputs).lanes
-    if not c.places.channels_last and c.image.strides[4] == 1 and pixels >= 2 * lanes:
+    if not c.places.channels_last and c.image.strides[4] == 1 and prefer(pixels >= 2 * lanes, pixels):
         flat = _flattened(convolution)
         if flat is not None:
             return _pixels_as_columns(convolution, lowering, *flat)

@@ -9,6 +9,7 @@ import numpy as np
 
 from basalt.ops import numpy_dtype
 
+from ..codegen.choices import prefer
 from ..codegen.lowering import Lowering
 from ..codegen.tiling import TileShape, pack_panels
 from ..ir import Value
@@ -83,4 +84,5 @@ def matrix_of(view: View, batches: tuple[int, ...]) -> Matrix:
 def worth_packing(view: View, rows: int) -> bool:
     """Whether a matrix [..., depth, columns] of unit stride is better copied into panels before some rows use it."""
     depth, columns = view.shape[-2:]
-    return rows >= MANY_ROWS and depth >= DEEP and depth * columns * view.itemsize > LARGE
+    best = rows >= MANY_ROWS and depth >= DEEP and depth * columns * view.itemsize > LARGE
+    return prefer(best, rows * depth * columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import basalt
-from basalt.compiler.codegen.choices import Choices, at_node, choose, remembering
+from basalt.compiler.codegen.choices import Choices, at_node, choose, prefer, remembering
 
 
 def chosen(choices: Choices, size: int, node: str = "n", best: int | None = None) -> int:
@@ -24,6 +24,17 @@ def test_an_earlier_choice_is_kept_while_it_is_good() -> None:
     assert chosen(Choices(), 12) == 4
     assert choose((4, 6, 7), lambda option: option) == 4
     assert chosen(choices, 14, "stated", best=6) == 6
+
+
+def test_one_of_two_ways_is_kept_for_sizes_that_are_not_far() -> None:
+    choices = Choices()
+    found = []
+    for best, size in ((True, 10), (False, 30), (False, 3), (False, 50), (True, 2)):
+        with remembering(choices):
+            at_node("n")
+            found.append(prefer(best, size))
+    assert found == [True, True, True, False, True]
+    assert prefer(False, 10) is False
 
 
 def test_programs_for_other_sizes_share_kernels() -> None:

@@ -32,11 +32,12 @@ LARGEST_INPUT = 1 << 16
 
 @dataclass
 class Outcome:
-    """What a run of the fuzzer came to; ``slowest`` in seconds a mutant."""
+    """What a run of the fuzzer came to; ``slowest`` in seconds a mutant, with the mutant's number."""
 
     ran: int = 0
     refused: int = 0
     slowest: float = 0.0
+    slowest_index: int = -1
     errors: Counter[str] = field(default_factory=Counter)
 
 
@@ -200,7 +201,8 @@ def fuzz(
             reason = check(mutant, rng)
         except Exception as error:
             raise AssertionError(f"seed {seed}, mutant {index}: {type(error).__name__}: {error}") from error
-        outcome.slowest = max(outcome.slowest, time.perf_counter() - before)
+        if time.perf_counter() - before > outcome.slowest:
+            outcome.slowest, outcome.slowest_index = time.perf_counter() - before, index
         outcome.ran += not reason
         outcome.refused += bool(reason)
         outcome.errors[reason] += 1
