@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from basalt.compiler.builder import MLGraphBuilder, MLOperand
+    from basalt.compiler.estimators.convert import from_sklearn
+    from basalt.compiler.estimators.estimator import Estimator
     from basalt.compiler.executable import Executable
     from basalt.compiler.files import load, save
     from basalt.compiler.graph import MLGraph
     from basalt.compiler.model import Model
     from basalt.compiler.onnx.export import save_onnx, to_onnx
     from basalt.compiler.onnx.model import OnnxExecutable
+    from basalt.compiler.onnx_converter import OnnxConverter
     from basalt.context import MLContext, MLTensor
     from basalt.errors import BasaltError, InvalidStateError, ModelFormatError, UnsupportedError, ValidationError
     from basalt.runtime.kernel_cache import cache_clear, cache_info, cache_prune
@@ -35,6 +38,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BasaltError": "basalt.errors",
+    "Estimator": "basalt.compiler.estimators.estimator",
     "Executable": "basalt.compiler.executable",
     "ExecutionMode": "basalt.session",
     "GraphOptimizationLevel": "basalt.session",
@@ -47,6 +51,7 @@ _HOMES = {
     "MLTensor": "basalt.runtime.tensor",
     "Model": "basalt.compiler.model",
     "ModelFormatError": "basalt.errors",
+    "OnnxConverter": "basalt.compiler.onnx_converter",
     "OnnxExecutable": "basalt.compiler.onnx.model",
     "OnnxModel": "basalt.serialization.onnx",
     "Program": "basalt.runtime.program",
@@ -57,6 +62,7 @@ _HOMES = {
     "cache_clear": "basalt.runtime.kernel_cache",
     "cache_info": "basalt.runtime.kernel_cache",
     "cache_prune": "basalt.runtime.kernel_cache",
+    "from_sklearn": "basalt.compiler.estimators.convert",
     "get_available_providers": "basalt.session",
     "get_device": "basalt.session",
     "get_num_threads": "basalt.runtime.threads",
@@ -70,6 +76,7 @@ _HOMES = {
 
 __all__ = [
     "BasaltError",
+    "Estimator",
     "Executable",
     "ExecutionMode",
     "GraphOptimizationLevel",
@@ -82,6 +89,7 @@ __all__ = [
     "MLTensor",
     "Model",
     "ModelFormatError",
+    "OnnxConverter",
     "OnnxExecutable",
     "OnnxModel",
     "Program",
@@ -93,6 +101,7 @@ __all__ = [
     "cache_clear",
     "cache_info",
     "cache_prune",
+    "from_sklearn",
     "get_available_providers",
     "get_device",
     "get_num_threads",

@@ -14,6 +14,7 @@ import numpy as np
 from basalt import ops
 from basalt.errors import ModelFormatError, UnsupportedError, ValidationError
 from basalt.ops import Dim, Operator, SymDim, TensorType, parse_dim
+from basalt.ops.convert import data_type
 from basalt.ops.dims import MAX_DIMENSION
 from basalt.ops.schema import REQUIRED, Option, RuleError
 from basalt.ops.shapes import same_shape
@@ -26,6 +27,8 @@ __all__ = ["from_data", "to_data"]
 
 _MAX_DIM_TEXT = 2000
 _MAX_TERMS = 1000
+_BEYOND_STANDARD = ("float64", "bfloat16", "int16", "uint16", "bool")
+"""Data types of casts in graphs that did not come from a builder of standard operators."""
 
 
 def to_data(graph: Graph, constants: Constants, metadata: Mapping[str, str] | None = None) -> GraphData:
@@ -230,6 +233,8 @@ def _convert(option: Option, value: Any) -> Any:
     try:
         return option.convert(value)
     except RuleError as error:
+        if option.convert is data_type and value in _BEYOND_STANDARD:
+            return value
         sizes = _convert_empty(option, value)
         if sizes is None:
             raise ModelFormatError(f"attribute {option.name!r}: {error}") from None

@@ -10,7 +10,7 @@ from typing import Any
 from basalt import serialization
 from basalt.errors import UnsupportedError, ValidationError
 from basalt.runtime.program import Program
-from basalt.serialization import MAGIC, GraphData
+from basalt.serialization import MAGIC, EstimatorData, GraphData
 
 from .exchange import to_data
 from .executable import Executable
@@ -46,7 +46,8 @@ def load(source: Any, *, threads: int | None = None, eager_first_run: bool | Non
         eager_first_run: whether first runs go through NumPy while code is compiled; None leaves it to BASALT_EAGER.
 
     Returns:
-        A Model. A file that holds no graph gives what it holds instead: a program, which has the same ``run``.
+        A Model. A file that holds no graph gives what it holds instead: a program, which has the same ``run``,
+        or an Estimator.
 
     Raises:
         ModelFormatError: for bytes that are truncated, damaged, or no model; names the place or the node.
@@ -63,7 +64,7 @@ def load(source: Any, *, threads: int | None = None, eager_first_run: bool | Non
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model or a built graph, weights included, or a compiled program to a ``.bsl`` file.
+    """Write a model or a built graph, weights included, an estimator or a compiled program to a ``.bsl`` file.
 
     Under a name that ends in ``.onnx`` a model or graph becomes an ONNX model; ``save_onnx`` has options for that.
     The file appears under its name only when it is complete; an earlier file of that name stays until then.
@@ -88,6 +89,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         serialization.save(path, to_data(model.graph, model.constants, metadata))
     elif callable(getattr(model, "save", None)):
         model.save(path)
+    elif type(model).__module__.split(".")[0] == "sklearn":
+        from .estimators import from_sklearn
+
+        from_sklearn(model).save(path)
     else:
         raise ValidationError(f"save: got {type(model).__name__}, expected a model, a graph or a program")
 
@@ -112,10 +117,25 @@ def _load_bsl(source: Any, **options: Any) -> Any:
     )
 
 
+def _load_estimator(data: EstimatorData, **options: Any) -> Any:
+    from .estimators.files import load_estimator
+
+    return load_estimator(data, **options)
+
+
 def _load_onnx(source: Any, **options: Any) -> Any:
     from .onnx.model import load
 
     return load(source, **options)
+
+
+def _refuse(source: Any, **options: Any) -> Any:
+    """Refuse a pickle."""
+    raise UnsupportedError(
+        f"{_name_of(source)}: pickle and joblib files are not loaded, for loading one can run any code that its author "
+        f"put into it; where you trust it, load it with its library, then write a safe file: "
+        f"basalt.save(basalt.from_sklearn(estimator), 'model.bsl')"
+    )
 
 
 def _name_of(source: Any) -> str:
@@ -165,5 +185,12 @@ def _by_content(start: bytes) -> Format | None:
 _BSL = Format("Basalt", (".bsl",), lambda start: start.startswith(_BSL_MAGIC), _load_bsl)
 # An ONNX file starts with field 1 of ModelProto, the IR version: a varint of one byte.
 _ONNX = Format("ONNX", (".onnx",), lambda start: start[:1] == b"\x08" and start[1:2] < b"\x80", _load_onnx)
-_formats: list[Format] = [_BSL, _ONNX]
-_contents: dict[type, Callable[..., Any]] = {GraphData: Model.from_data}
+# From protocol 2 on, which Python 2.3 brought, a pickle starts with its protocol's number.
+_PICKLE = Format(
+    "pickle",
+    (".joblib", ".pkl", ".pickle"),
+    lambda start: start[:1] == b"\x80" and b"\2" <= start[1:2] <= b"\5",
+    _refuse,
+)
+_formats: list[Format] = [_BSL, _ONNX, _PICKLE]
+_contents: dict[type, Callable[..., Any]] = {GraphData: Model.from_data, EstimatorData: _load_estimator}

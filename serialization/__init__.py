@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .container import file_size, load, peek_kind, save, save_payload
+from .estimator_data import EstimatorData
 from .graph_data import AttrValue, Dim, GraphData, NodeData, TensorSpec
 from .header import MAGIC, VERSION
 from .kinds import Codec, Kind, read_payload, register_codec, write_payload
@@ -17,6 +18,7 @@ __all__ = [
     "AttrValue",
     "Codec",
     "Dim",
+    "EstimatorData",
     "GraphData",
     "Kind",
     "NodeData",

@@ -13,6 +13,7 @@ from typing import Any
 
 from basalt.errors import ModelFormatError, ValidationError
 
+from .estimator_data import EstimatorData, read_estimator, write_estimator
 from .graph_data import GraphData
 from .graph_reader import read_graph
 from .graph_writer import write_graph
@@ -26,6 +27,7 @@ class Kind(IntEnum):
     """Numbers of the kinds, as they stand in the header."""
 
     GRAPH = 1
+    ESTIMATOR = 3
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,10 @@ class Codec:
     read: Callable[[PayloadReader], Any]
 
 
-_codecs: dict[int, Codec] = {Kind.GRAPH: Codec(Kind.GRAPH, GraphData, write_graph, read_graph)}
+_codecs: dict[int, Codec] = {
+    Kind.GRAPH: Codec(Kind.GRAPH, GraphData, write_graph, read_graph),
+    Kind.ESTIMATOR: Codec(Kind.ESTIMATOR, EstimatorData, write_estimator, read_estimator),
+}
 
 
 def register_codec(codec: Codec) -> None:

@@ -1,0 +1,193 @@
+"""What ``basalt.from_sklearn`` and ``basalt.load`` give: an estimator's methods over compiled graphs."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from basalt.errors import UnsupportedError, ValidationError
+from basalt.serialization import TensorSpec
+
+from ..executable import Executable
+from ..ir import Constants, Graph
+from .emitter import INPUT, INVERSE_INPUT
+from .facts import CHECK_OUTPUTS, Facts
+from .pruning import pruned
+from .rows import matrix
+
+__all__ = ["Estimator"]
+
+
+class Estimator:
+    """A fitted estimator that needs Basalt alone.
+
+    It has the methods of the estimator that it was made from, of these: predict, predict_proba, predict_log_proba,
+    decision_function, transform, inverse_transform, score_samples, kneighbors. Each takes rows [rows, features] as an
+    array, as lists or as a DataFrame, and gives what scikit-learn's gives; transformers give dense arrays. Rows that
+    scikit-learn refuses (NaN where it is not taken, unknown categories) raise ValidationError.
+
+    ``classes_``, ``n_features_in_`` and ``feature_names_in_`` are there where the estimator has them. Several threads
+    may use it at once. It pickles no code: ``save`` writes a ``.bsl`` file.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        constants: Constants,
+        facts: Facts,
+        *,
+        threads: int | None = None,
+        eager: bool | None = None,
+    ) -> None:
+        self._graph = graph
+        self._constants = constants
+        self._facts = facts
+        self._options: dict[str, Any] = {"threads": threads, "eager": eager}
+        self._output_names = [name for name, _ in graph.outputs]
+        self._checked = CHECK_OUTPUTS["unknown"] in self._output_names
+        self._executables: dict[tuple[str, ...], Executable] = {}
+        self.n_features_in_ = facts.n_features
+        if facts.classes is not None:
+            self.classes_ = facts.classes
+        if facts.feature_names is not None:
+            self.feature_names_in_ = np.array(facts.feature_names, object)
+        for name in facts.methods:
+            setattr(self, name, self._inverse if name == "inverse_transform" else self._method(name))
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class that it was made from."""
+        return self._facts.class_name
+
+    @property
+    def dtype(self) -> str:
+        """The data type that it computes in."""
+        return self._facts.dtype
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names of its methods."""
+        return tuple(self._facts.methods)
+
+    @property
+    def facts(self) -> Facts:
+        """What a file says of it beside its graph."""
+        return self._facts
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of all methods: an output each."""
+        return self._graph
+
+    @property
+    def constants(self) -> Constants:
+        """The arrays beside the graph."""
+        return self._constants
+
+    @functools.cached_property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """The input of ``run``."""
+        return self.executable().inputs
+
+    @functools.cached_property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """The outputs of ``run``: one for each method, but for inverse_transform."""
+        return self.executable().outputs
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """The raw outputs of every method for rows ``{"X": rows}``, of the graph's data type.
+
+        ``predict`` gives places in ``classes_`` where these are neither int64 nor int32. Nothing is refused but
+        other shapes and types.
+
+        Raises:
+            ValidationError: for wrong names, shapes and data types.
+        """
+        return self.executable().run(feeds)
+
+    def executable(self, methods: Iterable[str] | None = None) -> Executable:
+        """The compiled graph of some methods' outputs; of all that take rows by default.
+
+        Raises:
+            ValidationError: for a method that the estimator lacks.
+        """
+        wanted = [n for n in self._facts.methods if n != "inverse_transform"] if methods is None else list(methods)
+        for name in wanted:
+            if name not in self._facts.methods:
+                raise ValidationError(f"{self.class_name} has no {name}; it has {', '.join(self.methods)}")
+        return self._executable(tuple(o for name in wanted for o in self._facts.methods[name]))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a ``.bsl`` file; under a name that ends in ``.onnx``, as an ONNX model (``OnnxConverter``)."""
+        if os.path.splitext(os.fsdecode(path))[1].lower() == ".onnx":
+            from ..onnx_converter import OnnxConverter
+
+            OnnxConverter.export(self, None, path)
+            return
+        from .files import save_estimator
+
+        save_estimator(self, path)
+
+    def _executable(self, outputs: tuple[str, ...]) -> Executable:
+        found = self._executables.get(outputs)
+        if found is None:
+            found = Executable(pruned(self._graph, outputs), self._constants, **self._options)
+            self._executables[outputs] = found
+        return found
+
+    def _method(self, name: str) -> Callable[[Any], Any]:
+        outputs = self._facts.methods[name]
+        run = self._executable(outputs + ((CHECK_OUTPUTS["unknown"],) if self._checked else ())).run
+        width, dtype, facts = self._facts.n_features, np.dtype(self._facts.dtype), self._facts
+        classes = facts.classes if name == "predict" and facts.looks_up_classes else None
+        encodes, checked, only = bool(facts.vocabularies), self._checked, outputs[0]
+        is_pair = len(outputs) > 1
+        square = np.vdot
+
+        def method(X: Any) -> Any:
+            if encodes or type(X) is not np.ndarray or X.dtype != dtype or X.ndim != 2 or X.shape[1] != width:
+                X = matrix(X, facts)
+            if not isfinite(square(X, X)) or not len(X):
+                self._check_rows(X)
+            found = run({INPUT: X})
+            if checked and found[CHECK_OUTPUTS["unknown"]][0]:
+                raise ValidationError(f"{name}: input X has a category that {facts.class_name} was not fitted with")
+            if is_pair:
+                return tuple([found[o] for o in outputs])
+            result = found[only]
+            return result if classes is None else classes[result]
+
+        method.__name__ = name
+        method.__doc__ = f"{facts.class_name}.{name} of rows [rows, {width}]: an array, lists or a DataFrame."
+        return method
+
+    def _check_rows(self, rows: np.ndarray) -> None:
+        """Refuse rows with what the estimator does not take, by the graph's own word on it."""
+        matrix(rows, self._facts) if not self._facts.vocabularies else None
+        name = CHECK_OUTPUTS["refused"]
+        if name in self._output_names and self._executable((name,)).run({INPUT: rows})[name][0]:
+            raise ValidationError(f"input X contains NaN or infinity, which {self.class_name} does not take")
+
+    def _inverse(self, X: Any) -> np.ndarray:
+        (entry,) = [v for v in self._graph.inputs if v.name == INVERSE_INPUT]
+        width = entry.shape[1]
+        given = np.asarray(X, self._facts.dtype)
+        if given.ndim != 2 or given.shape[1] != width:
+            raise ValidationError(f"inverse_transform: X has shape {list(given.shape)}, expected rows of {width}")
+        return self._executable(("inverse_transform",)).run({INVERSE_INPUT: given})["inverse_transform"]
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"{type(self).__name__} of {self.__dict__.get('_facts') and self.class_name} has no {name!r}"
+        )
+
+    def __reduce__(self) -> Any:
+        raise UnsupportedError("an Estimator is not pickled; basalt.save writes it to a file that is safe to load")
+
+    def __repr__(self) -> str:
+        return f"<Estimator {self.class_name} of {self.n_features_in_} features: {', '.join(self.methods)}>"

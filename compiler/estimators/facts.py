@@ -1,0 +1,120 @@
+"""What an estimator says of itself beside its graph, and its form in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from basalt.errors import ModelFormatError, UnsupportedError
+from basalt.serialization import AttrValue
+
+from .vocabulary import Vocabularies, plain
+
+__all__ = ["CHECK_OUTPUTS", "Facts"]
+
+CHECK_OUTPUTS = {"refused": "check.refused", "unknown": "check.unknown"}
+"""Outputs of the graph that say whether the rows are to be refused."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The plain data of an estimator.
+
+    ``methods`` names the outputs of each method; ``classes`` are what ``predict``'s results stand for;
+    ``vocabularies`` the categories of columns that are not numbers.
+    """
+
+    class_name: str
+    dtype: str
+    n_features: int
+    methods: Mapping[str, tuple[str, ...]]
+    classes: np.ndarray | None
+    feature_names: tuple[str, ...] | None
+    vocabularies: Vocabularies
+
+    @property
+    def looks_up_classes(self) -> bool:
+        """Whether the graph's ``predict`` gives places in ``classes``, not the classes themselves."""
+        return self.classes is not None and self.classes.dtype not in (np.int64, np.int32)
+
+    def to_plain(self) -> dict[str, AttrValue]:
+        """The facts as attributes of a file.
+
+        Raises:
+            UnsupportedError: for classes or categories that are neither numbers, strings, bools nor None.
+        """
+        classes = self.classes
+        return {
+            "class": self.class_name,
+            "dtype": self.dtype,
+            "n_features": self.n_features,
+            "methods": tuple((name, *outputs) for name, outputs in self.methods.items()),
+            "classes": None if classes is None else (classes.dtype.str, *map(_stored, classes.tolist())),
+            "feature_names": self.feature_names,
+            "vocabularies": tuple(
+                (column, *map(_stored, values)) for column, values in self.vocabularies.columns().items()
+            ),
+        }
+
+    @staticmethod
+    def from_plain(given: Mapping[str, AttrValue]) -> Facts:
+        """The facts in a file, which need not be trusted.
+
+        Raises:
+            ModelFormatError: for facts that are missing or of another type.
+        """
+        try:
+            return _read(given)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ModelFormatError(f"the facts of the estimator are malformed: {error!r}") from None
+
+
+def _stored(value: Any) -> AttrValue:
+    value = plain(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise UnsupportedError(f"a file holds numbers, strings, bools and None as categories, not {type(value).__name__}")
+
+
+def _read(given: Mapping[str, Any]) -> Facts:
+    vocabularies = Vocabularies()
+    features = _typed(given, "n_features", int)
+    for column, *values in _typed(given, "vocabularies", tuple):
+        if not isinstance(column, int) or not 0 <= column < features:
+            raise ValueError(f"a vocabulary is of column {column!r}")
+        vocabularies.codes(column, values)
+    names = given["feature_names"]
+    if names is not None and (len(names) != features or not all(isinstance(n, str) for n in names)):
+        raise ValueError(f"{len(names)} feature names are given for {features} features")
+    methods = {str(name): tuple(map(str, outputs)) for name, *outputs in _typed(given, "methods", tuple)}
+    return Facts(
+        class_name=_typed(given, "class", str),
+        dtype=_typed(given, "dtype", str),
+        n_features=features,
+        methods=methods,
+        classes=_classes(given["classes"]),
+        feature_names=None if names is None else tuple(names),
+        vocabularies=vocabularies,
+    )
+
+
+def _typed(given: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = given[name]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r}, expected {kind.__name__}")
+    return value
+
+
+def _classes(given: Any) -> np.ndarray | None:
+    if given is None:
+        return None
+    name, *values = given
+    dtype = np.dtype(name)
+    if dtype.kind not in "biufUO":
+        raise ValueError(f"classes are of data type {name!r}")
+    held = np.empty(len(values), dtype)
+    held[:] = values
+    return held

@@ -1,0 +1,96 @@
+"""Pipeline, ColumnTransformer, FeatureUnion and FunctionTransformer: estimators of estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ir import Value
+from ..emitter import Emitter
+from ..registry import Frame, Results, class_name, inverse, inverse_of, translator
+from ..translate import frame_of, translate
+
+
+def _is_nothing(step: Any) -> bool:
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+@translator("Pipeline")
+def pipeline(e: Emitter, estimator: Any, x: Frame) -> Results:
+    """Steps are labelled step0, step1 and so on; the last one, if it predicts, est."""
+    results = Results({"transform": x.value}, frame=x)
+    last = len(estimator.steps) - 1
+    for index, (name, step) in enumerate(estimator.steps):
+        if _is_nothing(step):
+            continue
+        predicts = index == last and not hasattr(step, "transform")
+        with e.within(name, "est" if predicts else f"step{index}"), e.within(class_name(step)):
+            results = translate(e, step, x)
+            if index < last:
+                x = frame_of(e, step, results)
+                results = Results({"transform": x.value}, frame=x)
+    return results
+
+
+@inverse("Pipeline")
+def pipeline_inverse(e: Emitter, estimator: Any, z: Value) -> Value | None:
+    for _, step in reversed(estimator.steps):
+        if _is_nothing(step):
+            continue
+        function = inverse_of(step)
+        made = None if function is None else function(e, step, z)
+        if made is None:
+            return None
+        z = made
+    return z
+
+
+@translator("FunctionTransformer")
+def function_transformer(e: Emitter, estimator: Any, x: Frame) -> Results:
+    if estimator.func is not None:
+        raise e.unsupported(f"func is {estimator.func!r}: Python functions cannot be translated")
+    return Results({"transform": x.value}, frame=x)
+
+
+def _part(e: Emitter, name: str, label: str, step: Any, x: Frame) -> Frame:
+    if _is_nothing(step):
+        return x
+    with e.within(name, label), e.within(class_name(step)):
+        return frame_of(e, step, translate(e, step, x))
+
+
+def _beside(e: Emitter, frames: list[Frame]) -> Results:
+    if not frames:
+        raise e.unsupported("it keeps no column")
+    value = e.joined([f.value for f in frames])
+    frame = Frame(value, tuple(s for f in frames for s in f.sources), all(f.clean for f in frames))
+    return Results({"transform": value}, frame=frame)
+
+
+@translator("FeatureUnion")
+def feature_union(e: Emitter, estimator: Any, x: Frame) -> Results:
+    frames = []
+    weights = estimator.transformer_weights or {}
+    for index, (name, step) in enumerate(estimator.transformer_list):
+        if isinstance(step, str) and step == "drop":
+            continue
+        part = _part(e, name, f"union{index}", step, x)
+        if name in weights:
+            part = Frame.computed(e.emit("mul", part.value, float(weights[name])))
+        frames.append(part)
+    return _beside(e, frames)
+
+
+@translator("ColumnTransformer")
+def column_transformer(e: Emitter, estimator: Any, x: Frame) -> Results:
+    frames = []
+    places = estimator._transformer_to_input_indices
+    for index, (name, step, _) in enumerate(estimator.transformers_):
+        chosen = np.asarray(places[name], np.int64).reshape(-1)
+        if (isinstance(step, str) and step == "drop") or not len(chosen):
+            continue
+        sources = tuple(x.sources[i] for i in chosen)
+        part = Frame(e.columns(x.value, chosen), sources, x.clean)
+        frames.append(_part(e, name, f"columns{index}", step, part))
+    return _beside(e, frames)

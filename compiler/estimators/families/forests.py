@@ -1,0 +1,41 @@
+"""Decision trees and forests of sklearn.tree and sklearn.ensemble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..emitter import Emitter
+from ..registry import Frame, Results, translator
+from .flat_trees import FlatTrees, flatten
+from .scores import add_log, class_of
+
+
+def _trees(estimator: Any) -> list[Any]:
+    members = getattr(estimator, "estimators_", None)
+    return [m.tree_ for m in members] if members is not None else [estimator.tree_]
+
+
+@translator("DecisionTreeRegressor", "ExtraTreeRegressor", "RandomForestRegressor", "ExtraTreesRegressor")
+def tree_regressor(e: Emitter, estimator: Any, x: Frame) -> Results:
+    """Rows are compared in float32, as scikit-learn compares them."""
+    flat = FlatTrees()
+    for tree in _trees(estimator):
+        flatten(flat, tree, tree.value[:, :, 0])
+    y = flat.emit(e, e.cast(x.value, "float32"), estimator.n_outputs_, "average")
+    return Results({"predict": y if estimator.n_outputs_ > 1 else e.flat(y)})
+
+
+@translator("DecisionTreeClassifier", "ExtraTreeClassifier", "RandomForestClassifier", "ExtraTreesClassifier")
+def tree_classifier(e: Emitter, estimator: Any, x: Frame) -> Results:
+    """Probabilities are the mean of the trees' shares of classes in their leaves."""
+    if estimator.n_outputs_ != 1:
+        raise e.unsupported(f"it predicts {estimator.n_outputs_} targets; expected one")
+    flat = FlatTrees()
+    for tree in _trees(estimator):
+        shares = tree.value[:, 0, :]
+        flatten(flat, tree, shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny))
+    probability = flat.emit(e, e.cast(x.value, "float32"), len(estimator.classes_), "average")
+    values = {"predict": class_of(e, probability), "predict_proba": probability}
+    return Results(add_log(e, values), classes=estimator.classes_)

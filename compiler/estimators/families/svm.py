@@ -1,0 +1,120 @@
+"""Support vector machines with kernels (libsvm's) of sklearn.svm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ir import Value
+from ..emitter import Emitter
+from ..registry import Frame, Results, translator
+from .scores import class_of
+
+
+def _kernel(e: Emitter, estimator: Any, x: Frame) -> Value:
+    """The kernel of each row with each support vector: [rows, vectors]."""
+    kind = estimator.kernel
+    if kind not in ("linear", "poly", "rbf", "sigmoid"):
+        raise e.unsupported(f"kernel is {kind!r}, expected 'linear', 'poly', 'rbf' or 'sigmoid'")
+    vectors = np.asarray(estimator.support_vectors_)
+    gamma, offset = float(estimator._gamma), float(estimator.coef0)
+    if kind == "rbf":
+        return _gaussian(e, x.value, vectors, gamma)
+    products = e.times(x.value, vectors)
+    if kind == "linear":
+        return products
+    scaled = e.emit("add", e.emit("mul", products, gamma), offset)
+    return _power(e, scaled, int(estimator.degree)) if kind == "poly" else e.emit("tanh", scaled)
+
+
+def _gaussian(e: Emitter, x: Value, vectors: np.ndarray, gamma: float) -> Value:
+    """Differences first: |x|^2 + |v|^2 - 2 x v would cancel for a row near a vector."""
+    rows = e.reshape(x, (e.rows, 1, x.shape[1]))
+    distance = e.emit("sub", rows, e.constant(vectors[None]))
+    squares = e.emit("reduce_sum_square", distance, axes=(2,), keep_dimensions=False)
+    return e.emit("exp", e.emit("mul", squares, -gamma))
+
+
+def _power(e: Emitter, base: Value, degree: int) -> Value:
+    if degree == 0:
+        return e.emit("pow", base, 0.0)
+    result, squared = None, base
+    while degree:
+        if degree % 2:
+            result = squared if result is None else e.emit("mul", result, squared)
+        degree //= 2
+        squared = e.emit("mul", squared, squared) if degree else squared
+    assert result is not None
+    return result
+
+
+def _pair_weights(estimator: Any) -> np.ndarray:
+    """The weight of each support vector in the decision of each pair of classes i < j: [pairs, vectors]."""
+    coefficients = np.asarray(estimator._dual_coef_)
+    per_class = np.asarray(estimator._n_support)
+    ends = np.cumsum(per_class)
+    spans = [slice(int(end - size), int(end)) for size, end in zip(per_class, ends)]
+    rows = []
+    for i in range(len(per_class)):
+        for j in range(i + 1, len(per_class)):
+            row = np.zeros(coefficients.shape[1])
+            row[spans[i]] = coefficients[j - 1, spans[i]]
+            row[spans[j]] = coefficients[i, spans[j]]
+            rows.append(row)
+    return np.stack(rows)
+
+
+def _votes(e: Emitter, pairs: Value, classes: int) -> tuple[Value, Value]:
+    """How many pairs each class wins, and the sum of its decisions: [rows, classes] both."""
+    first, second = np.triu_indices(classes, 1)
+    table = np.zeros((classes, len(first)))
+    table[first, np.arange(len(first))] = 1
+    table[second, np.arange(len(first))] = -1
+    won = e.times(e.cast(e.emit("greater", pairs, 0.0), e.dtype), table)
+    lost = np.bincount(second, minlength=classes).astype(float)
+    return e.emit("add", won, lost), e.times(pairs, table)
+
+
+@translator("SVC", "NuSVC")
+def svc(e: Emitter, estimator: Any, x: Frame) -> Results:
+    """Each pair of classes votes; one with a positive decision for the first of the two."""
+    if len(estimator._probA):
+        raise e.unsupported("probability=True cannot be translated; calibrate the decision function instead")
+    classes = len(estimator.classes_)
+    pairs = e.emit(
+        "add", e.times(_kernel(e, estimator, x), _pair_weights(estimator)), np.asarray(estimator._intercept_)
+    )
+    if classes == 2:
+        decision = e.emit("neg", e.flat(pairs))
+        return Results({"predict": _second(e, decision), "decision_function": decision}, classes=estimator.classes_)
+    votes, sums = _votes(e, pairs, classes)
+    chosen = votes
+    decision = pairs
+    if estimator.decision_function_shape == "ovr":
+        decision = _one_versus_rest(e, votes, sums)
+        chosen = decision if estimator.break_ties else votes
+    return Results({"predict": class_of(e, chosen), "decision_function": decision}, classes=estimator.classes_)
+
+
+def _second(e: Emitter, decision: Value) -> Value:
+    """A decision of 0 is the second class's, for it is no vote for the first."""
+    return e.cast(e.emit("greater_or_equal", decision, 0.0), "int64")
+
+
+def _one_versus_rest(e: Emitter, votes: Value, sums: Value) -> Value:
+    """Votes, with ties broken by the decisions, squeezed into (-1/3, 1/3)."""
+    size = e.emit("mul", e.emit("add", e.emit("abs", sums), 1.0), 3.0)
+    return e.emit("add", votes, e.emit("div", sums, size))
+
+
+@translator("SVR", "NuSVR", "OneClassSVM")
+def svr(e: Emitter, estimator: Any, x: Frame) -> Results:
+    y = e.times(_kernel(e, estimator, x), np.asarray(estimator._dual_coef_))
+    y = e.flat(e.emit("add", y, np.asarray(estimator._intercept_)))
+    if type(estimator).__name__ != "OneClassSVM":
+        return Results({"predict": y})
+    inside = e.emit("greater", y, 0.0)
+    inlier = e.emit("where", inside, e.constant(np.array(1)), e.constant(np.array(-1)))
+    scores = e.emit("add", y, float(estimator.offset_[0]))
+    return Results({"predict": inlier, "decision_function": y, "score_samples": scores})

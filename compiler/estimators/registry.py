@@ -1,0 +1,106 @@
+"""Which function translates which estimator class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..ir import Value
+from .emitter import Emitter
+
+__all__ = ["Frame", "Results", "Translator", "class_name", "inverse", "inverse_of", "translator", "translator_of"]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A matrix [rows, columns] on its way through the steps.
+
+    ``sources`` says which column of the input each column still is; None for one that was computed. ``clean`` is True
+    where no element can be NaN or infinite unless the step before overflowed.
+    """
+
+    value: Value
+    sources: tuple[int | None, ...]
+    clean: bool = False
+
+    @property
+    def width(self) -> int:
+        return len(self.sources)
+
+    @staticmethod
+    def computed(value: Value) -> Frame:
+        """A matrix none of whose columns is the input's."""
+        (_, width) = value.shape
+        return Frame(value, (None,) * int(width))
+
+
+@dataclass
+class Results:
+    """What the methods of an estimator give.
+
+    ``values`` has the result of each method; ``classes`` names those that give places in the estimator's ``classes_``.
+    ``frame`` is what a later step takes, where that is more than the value of ``transform``.
+    """
+
+    values: dict[str, Value] = field(default_factory=dict)
+    classes: Any = None
+    frame: Frame | None = None
+    pairs: tuple[str, ...] = ()
+    """Methods that give a tuple: their values are ``name.0``, ``name.1``."""
+
+
+Translator: TypeAlias = Callable[[Emitter, Any, Frame], Results]
+Inverse: TypeAlias = Callable[[Emitter, Any, Value], Value | None]
+"""None where a step of a composition has none."""
+_translators: dict[str, Translator] = {}
+_inverses: dict[str, Inverse] = {}
+
+
+def translator(*names: str) -> Callable[[Translator], Translator]:
+    """Register a function for scikit-learn's classes of these names."""
+
+    def register(function: Translator) -> Translator:
+        _translators.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def inverse(*names: str) -> Callable[[Inverse], Inverse]:
+    """Register the ``inverse_transform`` of scikit-learn's classes of these names."""
+
+    def register(function: Inverse) -> Inverse:
+        _inverses.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def class_name(estimator: Any) -> str:
+    """The name of an estimator's class."""
+    return type(estimator).__name__
+
+
+def translator_of(e: Emitter, estimator: Any) -> Translator:
+    """The translator of an estimator's class. Raises UnsupportedError, with the step's path, if there is none."""
+    found = _translators.get(class_name(estimator)) if _is_sklearn(estimator) else None
+    if found is None:
+        origin = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
+        raise e.unsupported(f"{origin} cannot be translated; supported are {', '.join(sorted(_translators))}")
+    return found
+
+
+def inverse_of(estimator: Any) -> Inverse | None:
+    """What translates an estimator's ``inverse_transform``, None if nothing does."""
+    return _inverses.get(class_name(estimator)) if _is_sklearn(estimator) else None
+
+
+def _is_sklearn(estimator: Any) -> bool:
+    """Whether a class is scikit-learn's own: subclasses elsewhere may compute something else."""
+    return type(estimator).__module__.split(".")[0] == "sklearn"
+
+
+def known_classes() -> Mapping[str, Translator]:
+    """The translator of each class name."""
+    return _translators

@@ -1,0 +1,61 @@
+"""One step: check what it may be given, then hand it to its class's translator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..ir import Value
+from .emitter import Emitter
+from .registry import Frame, Results, class_name, translator_of
+
+__all__ = ["frame_of", "translate"]
+
+CONTAINERS = frozenset({"Pipeline", "ColumnTransformer", "FeatureUnion", "FunctionTransformer"})
+"""Classes that look at no element themselves."""
+TAKE_CATEGORIES = frozenset(
+    {
+        "OneHotEncoder",
+        "OrdinalEncoder",
+        "SimpleImputer",
+        "HistGradientBoostingClassifier",
+        "HistGradientBoostingRegressor",
+    }
+)
+"""Classes that take categories that are no numbers, and say themselves which columns they take for numbers."""
+
+
+def translate(e: Emitter, estimator: Any, frame: Frame) -> Results:
+    """What an estimator's methods give for a matrix.
+
+    Raises:
+        UnsupportedError: for a class or parameter without a translation, with the step's path.
+    """
+    function = translator_of(e, estimator)
+    fitted = getattr(estimator, "n_features_in_", frame.width)
+    if fitted != frame.width:
+        raise e.unsupported(f"takes {fitted} features, but is given {frame.width}")
+    if class_name(estimator) in CONTAINERS:
+        return function(e, estimator, frame)
+    if class_name(estimator) not in TAKE_CATEGORIES:
+        e.numeric.update(s for s in frame.sources if s is not None)
+    takes_nan = bool(estimator.__sklearn_tags__().input_tags.allow_nan)
+    if not frame.clean:
+        e.refusals.append(_refusal(e, frame.value, takes_nan))
+        frame = replace(frame, clean=not takes_nan)
+    results = function(e, estimator, frame)
+    if results.frame is None and "transform" in results.values:
+        results.frame = replace(Frame.computed(results.values["transform"]), clean=frame.clean)
+    return results
+
+
+def frame_of(e: Emitter, estimator: Any, results: Results) -> Frame:
+    """What the step after a transformer is given."""
+    if results.frame is None:
+        raise e.unsupported(f"{class_name(estimator)} has no transform, which a step before the last needs")
+    return results.frame
+
+
+def _refusal(e: Emitter, x: Value, takes_nan: bool) -> Value:
+    found = e.emit("is_infinite", x)
+    return e.any(found if takes_nan else e.emit("logical_or", found, e.emit("is_nan", x)))

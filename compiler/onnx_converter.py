@@ -1,0 +1,116 @@
+"""``basalt.OnnxConverter``: fitted estimators as ONNX models."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from basalt.errors import UnsupportedError, ValidationError
+from basalt.serialization.onnx import OnnxModel
+
+from .estimators import Estimator, from_sklearn
+from .estimators.emitter import INPUT
+from .ir import Graph, Value, substitute
+from .model import Model
+
+__all__ = ["OnnxConverter"]
+
+ONNX_INPUT = "input"
+
+
+class OnnxConverter:
+    """Exports estimators to ONNX and loads ONNX models; it has no instances.
+
+    A model has the input ``input`` [rows, n_features] and an output for each method, named after it, of declared
+    shape. ``predict`` of a classifier gives the class itself where classes are int64 or int32, else its place in the
+    metadata entry ``classes``. Nodes of a pipeline are named after their step: ``step0``, ``step1``, ``est``.
+    """
+
+    @staticmethod
+    def to_onnx(
+        estimator: Any,
+        n_features: int | None = None,
+        *,
+        dtype: str | None = None,
+        methods: Iterable[str] | None = None,
+        opset: int = 17,
+    ) -> OnnxModel:
+        """An estimator as an ONNX model in memory: IR version 8 at opset 17.
+
+        Args:
+            estimator: a fitted scikit-learn estimator, or an Estimator.
+            n_features: columns of the input; those that it was fitted with by default.
+            dtype: float32, the default for scikit-learn's estimators, or float64; an Estimator has its own.
+            methods: the methods to export; all that take rows by default.
+            opset: the version of ai.onnx to write.
+
+        Raises:
+            ValidationError: as ``from_sklearn``; for methods that the estimator lacks, and for another data type or
+                number of features than an Estimator has.
+            UnsupportedError: for what cannot be translated, and for categories that are no numbers, which ONNX models
+                of numbers do not take.
+        """
+        made = _estimator(estimator, n_features, dtype)
+        if made.facts.vocabularies:
+            raise UnsupportedError(
+                f"{made.class_name}: columns {sorted(made.facts.vocabularies.columns())} hold categories that are no "
+                f"numbers; the exported model would take numbers only"
+            )
+        from .onnx.export import to_onnx
+
+        chosen = made.executable(methods).graph
+        return to_onnx(Model(_renamed(chosen), made.constants, _metadata(made)), opset=opset, name=made.class_name)
+
+    @staticmethod
+    def export(
+        estimator: Any,
+        n_features: int | None,
+        path: str | os.PathLike[str],
+        *,
+        dtype: str | None = None,
+        methods: Iterable[str] | None = None,
+        opset: int = 17,
+    ) -> None:
+        """Write an estimator to an ``.onnx`` file, as :meth:`to_onnx` says it.
+
+        Raises:
+            ValidationError, UnsupportedError: as :meth:`to_onnx`, before anything is written.
+            OSError: if the file cannot be written.
+        """
+        OnnxConverter.to_onnx(estimator, n_features, dtype=dtype, methods=methods, opset=opset).save(path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Any:
+        """The model in an ``.onnx`` file, ready to run; as ``basalt.load``."""
+        from .onnx.model import load
+
+        return load(path)
+
+
+def _estimator(given: Any, n_features: int | None, dtype: str | None) -> Estimator:
+    if not isinstance(given, Estimator):
+        return from_sklearn(given, n_features, dtype=dtype or "float32")
+    if dtype not in (None, given.dtype):
+        raise ValidationError(f"to_onnx: dtype is {dtype!r}, but the estimator computes in {given.dtype}")
+    if n_features not in (None, given.n_features_in_):
+        raise ValidationError(f"to_onnx: n_features is {n_features!r}, but the estimator takes {given.n_features_in_}")
+    return given
+
+
+def _renamed(graph: Graph) -> Graph:
+    """The graph with its input under the name that it has in ONNX."""
+    replaced = {v: Value(v.type, ONNX_INPUT if v.name == INPUT else v.name) for v in graph.inputs}
+    found = substitute(graph, replaced)
+    return Graph(tuple(replaced.values()), found.outputs, found.nodes, graph.name)
+
+
+def _metadata(estimator: Estimator) -> dict[str, str]:
+    facts = estimator.facts
+    found = {"estimator": facts.class_name}
+    if facts.classes is not None:
+        found["classes"] = json.dumps(facts.classes.tolist(), default=str)
+    if facts.feature_names is not None:
+        found["feature_names"] = json.dumps(list(facts.feature_names))
+    return found
