@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from basalt.compiler.files import load, save
     from basalt.compiler.graph import MLGraph
     from basalt.compiler.model import Model
+    from basalt.compiler.modules.convert import from_torch
+    from basalt.compiler.modules.module import Module
     from basalt.compiler.onnx.export import save_onnx, to_onnx
     from basalt.compiler.onnx.model import OnnxExecutable
     from basalt.compiler.onnx_converter import OnnxConverter
@@ -51,6 +53,7 @@ _HOMES = {
     "MLTensor": "basalt.runtime.tensor",
     "Model": "basalt.compiler.model",
     "ModelFormatError": "basalt.errors",
+    "Module": "basalt.compiler.modules.module",
     "OnnxConverter": "basalt.compiler.onnx_converter",
     "OnnxExecutable": "basalt.compiler.onnx.model",
     "OnnxModel": "basalt.serialization.onnx",
@@ -63,6 +66,7 @@ _HOMES = {
     "cache_info": "basalt.runtime.kernel_cache",
     "cache_prune": "basalt.runtime.kernel_cache",
     "from_sklearn": "basalt.compiler.estimators.convert",
+    "from_torch": "basalt.compiler.modules.convert",
     "get_available_providers": "basalt.session",
     "get_device": "basalt.session",
     "get_num_threads": "basalt.runtime.threads",
@@ -89,6 +93,7 @@ __all__ = [
     "MLTensor",
     "Model",
     "ModelFormatError",
+    "Module",
     "OnnxConverter",
     "OnnxExecutable",
     "OnnxModel",
@@ -102,6 +107,7 @@ __all__ = [
     "cache_info",
     "cache_prune",
     "from_sklearn",
+    "from_torch",
     "get_available_providers",
     "get_device",
     "get_num_threads",

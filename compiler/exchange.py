@@ -106,12 +106,13 @@ def _node_data(node: Node, names: Mapping[Value, str], keys: Mapping[int | None,
     inputs = [None if v is None else keys[v.constant] if v.is_constant else names[v] for v in node.inputs]
     while inputs and inputs[-1] is None:
         inputs.pop()
-    stored = {option.name for option in operator.arguments + operator.options}
+    # In the operator's own order, so that a graph that was loaded is written as it was.
+    stored = [o.name for o in operator.arguments + operator.options if o.name in node.attrs]
     return NodeData(
         op=node.op,
         inputs=tuple(inputs),
         outputs=tuple(_spec(v, names) for v in node.outputs),
-        attrs={name: _encode(value, node) for name, value in node.attrs.items() if name in stored},
+        attrs={name: _encode(node.attrs[name], node) for name in stored},
         label=node.label,
     )
 

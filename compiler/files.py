@@ -10,7 +10,7 @@ from typing import Any
 from basalt import serialization
 from basalt.errors import UnsupportedError, ValidationError
 from basalt.runtime.program import Program
-from basalt.serialization import MAGIC, EstimatorData, GraphData
+from basalt.serialization import MAGIC, EstimatorData, GraphData, ModuleData
 
 from .exchange import to_data
 from .executable import Executable
@@ -85,8 +85,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         save_onnx(model, path)
     elif isinstance(model, Executable):
         model.check_usable("save")
-        metadata = model.metadata if isinstance(model, Model) else {}
-        serialization.save(path, to_data(model.graph, model.constants, metadata))
+        serialization.save(path, _data_of(model))
     elif callable(getattr(model, "save", None)):
         model.save(path)
     elif type(model).__module__.split(".")[0] == "sklearn":
@@ -95,6 +94,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         from_sklearn(model).save(path)
     else:
         raise ValidationError(f"save: got {type(model).__name__}, expected a model, a graph or a program")
+
+
+def _data_of(model: Executable) -> Any:
+    """The plain data that a file holds of a model or graph."""
+    if isinstance(model, Model):
+        return model.to_data()
+    return to_data(model.graph, model.constants)
 
 
 def register_format(format: Format) -> None:
@@ -115,6 +121,12 @@ def _load_bsl(source: Any, **options: Any) -> Any:
     raise UnsupportedError(
         f"the file holds a {type(data).__name__}, which cannot be run; expected a graph or a program"
     )
+
+
+def _load_module(data: ModuleData, **options: Any) -> Any:
+    from .modules.module import Module
+
+    return Module.from_module_data(data, **options)
 
 
 def _load_estimator(data: EstimatorData, **options: Any) -> Any:
@@ -193,4 +205,8 @@ _PICKLE = Format(
     _refuse,
 )
 _formats: list[Format] = [_BSL, _ONNX, _PICKLE]
-_contents: dict[type, Callable[..., Any]] = {GraphData: Model.from_data, EstimatorData: _load_estimator}
+_contents: dict[type, Callable[..., Any]] = {
+    GraphData: Model.from_data,
+    EstimatorData: _load_estimator,
+    ModuleData: _load_module,
+}

@@ -9,7 +9,7 @@ from typing import Any
 from basalt.errors import ModelFormatError, ValidationError
 from basalt.serialization import GraphData
 
-from .exchange import from_data
+from .exchange import from_data, to_data
 from .executable import Executable
 from .ir import Constants, Graph
 
@@ -47,6 +47,10 @@ class Model(Executable):
             return cls(graph, constants, data.metadata, **options)
         except ValidationError as error:
             raise ModelFormatError(str(error)) from None
+
+    def to_data(self) -> Any:
+        """The plain data that a ``.bsl`` file of this model holds; arrays are shared."""
+        return to_data(self.graph, self.constants, self.metadata)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph and its weights to a ``.bsl`` file; as ``basalt.save(model, path)``."""

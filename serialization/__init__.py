@@ -9,6 +9,7 @@ from .estimator_data import EstimatorData
 from .graph_data import AttrValue, Dim, GraphData, NodeData, TensorSpec
 from .header import MAGIC, VERSION
 from .kinds import Codec, Kind, read_payload, register_codec, write_payload
+from .module_data import ModuleData
 from .payload_reader import PayloadReader
 from .payload_writer import PayloadWriter
 
@@ -21,6 +22,7 @@ __all__ = [
     "EstimatorData",
     "GraphData",
     "Kind",
+    "ModuleData",
     "NodeData",
     "OnnxModel",
     "PayloadReader",

@@ -17,6 +17,7 @@ from .estimator_data import EstimatorData, read_estimator, write_estimator
 from .graph_data import GraphData
 from .graph_reader import read_graph
 from .graph_writer import write_graph
+from .module_data import ModuleData, read_module, write_module
 from .payload_reader import PayloadReader
 from .payload_writer import PayloadWriter
 
@@ -28,6 +29,7 @@ class Kind(IntEnum):
 
     GRAPH = 1
     ESTIMATOR = 3
+    MODULE = 4
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Codec:
 _codecs: dict[int, Codec] = {
     Kind.GRAPH: Codec(Kind.GRAPH, GraphData, write_graph, read_graph),
     Kind.ESTIMATOR: Codec(Kind.ESTIMATOR, EstimatorData, write_estimator, read_estimator),
+    Kind.MODULE: Codec(Kind.MODULE, ModuleData, write_module, read_module),
 }
 
 

@@ -65,11 +65,13 @@ class _Walk:
         # The last block of a phase may begin anywhere, and is written as a whole.
         self.pitch = self.width + self.tile.columns
         self.blocks = -(-self.batch // ROWS)
+        # A tile may have fewer rows than walk together: the processor's registers, or another batch, chose it.
+        self.room = -(-ROWS // self.tile.rows) * self.tile.rows
         self.results = [lowering.write_contiguous(v) for v in node.outputs]
         self.projected = self._project()
         self.views = {n: lowering.read_contiguous(v) for n, v in self.values.items() if n not in ("input", "weight")}
         rows = self.directions * self.batch
-        self.scratch = {"h": (rows, self.hidden), "sums": (self.directions * self.blocks * ROWS, self.pitch)}
+        self.scratch = {"h": (rows, self.hidden), "sums": (self.directions * self.blocks * self.room, self.pitch)}
         if self.mode == "lstm":
             self.scratch["c"] = (rows, self.hidden)
         if self.mode == "gru" and not self.attrs["linear_before_reset"]:
@@ -128,7 +130,7 @@ class _Walk:
             kernel.line(f"b0 = (u - q * blocks) * {ROWS}")
             kernel.line(f"count = min({ROWS}, batch - b0)")
             kernel.line("row = d * batch + b0")
-            kernel.line(f"sum_row = (d * blocks + u - q * blocks) * {ROWS} * pitch")
+            kernel.line(f"sum_row = (d * blocks + u - q * blocks) * {self.room} * pitch")
             self._begin(kernel, t)
             with kernel.block("for s in range(longest)"):
                 self._step(kernel, cell)
@@ -177,10 +179,13 @@ class _Walk:
             kernel.line(f"low = {low} * size")
             kernel.line(f"high = {high} * size")
             name = self.tile.name("", self.register, self.dtype)
-            with kernel.block(f"for k in range(low, high, {self.tile.columns})"):
+            with (
+                kernel.block(f"for r in range(0, count, {self.tile.rows})"),
+                kernel.block(f"for k in range(low, high, {self.tile.columns})"),
+            ):
                 kernel.line(
-                    f"{name}(sums, sum_row + k, pitch, count, high - k, {state}, row * size, size, "
-                    "recurrent_weight, (d * width + k) * size, size, size)"
+                    f"{name}(sums, sum_row + r * pitch + k, pitch, min({self.tile.rows}, count - r), high - k, "
+                    f"{state}, (row + r) * size, size, recurrent_weight, (d * width + k) * size, size, size)"
                 )
             with kernel.block("for i in range(count)"):
                 kernel.line("length = loadrw_i64(lengths, i)")

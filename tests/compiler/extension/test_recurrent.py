@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from basalt.compiler.ir import Value
+from basalt.compiler.model import Model
+from basalt.ops import symbol
 
 from ..compiled.forms import Bench, Tolerance
+from ..making import Maker
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 
@@ -76,3 +79,22 @@ def test_activations(name: str) -> None:
     bench = Bench(Random(2))
     options = {"activations": [name], "activation_alpha": [0.7], "activation_beta": [0.4]}
     bench.check(_network(bench, "rnn", **options), Tolerance(scaled=1e-5, absolute=1e-6, signed_zeros=False))
+
+
+@pytest.mark.parametrize("batches", [(2, 3, 7), (1, 4, 2)])
+def test_further_batches_keep_every_row(batches: tuple[int, ...]) -> None:
+    """The choices of a graph's first program are kept for others, whatever the batch they were made for."""
+    numbers = np.random.default_rng(0)
+    weights = [numbers.normal(size=s).astype(np.float32) for s in ((1, 12, 4), (1, 12, 3))]
+    maker = Maker()
+    x = maker.input("x", "float32", (5, symbol("batch"), 4))
+    every, last, cell = maker.call("recurrent", x, *[maker.constant(w) for w in weights], "lstm", 3)
+    model = Model(maker.graph(every=every, last=last, cell=cell), maker.constants)
+    for batch in batches:
+        given = numbers.normal(size=(5, batch, 4)).astype(np.float32)
+        results = model.run({"x": given})
+        for row in range(batch):
+            alone = model.run({"x": given[:, row : row + 1]})
+            for name, result in results.items():
+                axis = 2 if name == "every" else 1
+                np.testing.assert_allclose(result.take([row], axis), alone[name], rtol=1e-5, atol=1e-6)

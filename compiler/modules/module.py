@@ -1,0 +1,115 @@
+"""Modules that run: what ``basalt.from_torch`` gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from basalt.errors import ModelFormatError, ValidationError
+from basalt.serialization import ModuleData
+
+from ..exchange import to_data
+from ..ir import Constants, Graph
+from ..model import Model
+from .arrays import as_array, as_tensor, is_tensor
+from .structure import Structure, check_structure, collect, describe, rebuild
+
+__all__ = ["Module"]
+
+
+class Module(Model):
+    """A module of PyTorch as a compiled program, called like the module: ``module(x, mask=mask)``.
+
+    It has all that a :class:`basalt.Model` has (``run`` by names, ``compile``, ``explain``, ``save``), and needs no
+    torch. Several threads may use it at once.
+
+    Args:
+        graph, constants, metadata: as for a Model.
+        arguments: how the arguments nest: a structure of (positional, keywords by name).
+        results: how the results nest.
+        threads: threads to run on, None for the process's setting.
+        eager: whether first runs go through NumPy while code is compiled, None to ask BASALT_EAGER.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        constants: Constants,
+        metadata: Mapping[str, str] | None = None,
+        *,
+        arguments: Structure,
+        results: Structure,
+        threads: int | None = None,
+        eager: bool | None = None,
+    ) -> None:
+        super().__init__(graph, constants, metadata, threads=threads, eager=eager)
+        self._arguments, self._results = arguments, results
+        self._output_names = tuple(name for name, _ in graph.outputs)
+        self._keywords = tuple(key for key, _ in arguments[2][1:])
+
+    @property
+    def signature(self) -> str:
+        """How arguments and results nest, for people: ``(x, mask=mask) -> (y, [z])``."""
+        positional = [describe(a, self._names) for a in self._arguments[1][1:]]
+        keywords = [f"{key}={describe(a, self._names)}" for key, a in self._arguments[2][1:]]
+        return f"({', '.join(positional + keywords)}) -> {describe(self._results, self._output_names)}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The results in the module's own structure.
+
+        Args:
+            args, kwargs: tensors of torch or arrays where the example had tensors, nested as there. Keyword arguments
+                may be given by position, positional ones not by name.
+
+        Returns:
+            Tensors of torch if any argument is one, else arrays; dictionaries, lists and tuples as the module has
+            them. Memory is shared with NumPy, not copied.
+
+        Raises:
+            ValidationError: for arguments that nest otherwise than the example, and as ``run``.
+        """
+        found: dict[int, Any] = {}
+        extra = args[len(self._arguments[1]) - 1 :]
+        if extra and len(extra) <= len(self._keywords):
+            kwargs = {**dict(zip(self._keywords, extra)), **kwargs}
+            args = args[: len(args) - len(extra)]
+        collect(self._arguments, (args, kwargs), found)
+        torch_given = any(map(is_tensor, found.values()))
+        feeds = {self._names[i]: as_array(v) if is_tensor(v) else np.asarray(v) for i, v in found.items()}
+        results = self.run(feeds)
+        arrays = [results[name] for name in self._output_names]
+        return rebuild(self._results, [as_tensor(a) for a in arrays] if torch_given else arrays)
+
+    def to_data(self) -> ModuleData:
+        """The plain data of the module, which a ``.bsl`` file of kind MODULE holds; arrays are shared."""
+        return ModuleData(to_data(self.graph, self.constants, self.metadata), self._arguments, self._results)
+
+    @classmethod
+    def from_module_data(cls, data: ModuleData, **options: Any) -> Module:
+        """The module in plain data, which need not be trusted; ``options`` as for the constructor.
+
+        Raises:
+            ModelFormatError: for data that are no module.
+            UnsupportedError: for an operator that does not exist.
+        """
+        from ..exchange import from_data
+
+        graph, constants = from_data(data.graph)
+        check_structure(data.arguments, len(graph.inputs), "arguments")
+        check_structure(data.results, len(graph.outputs), "results")
+        kind, *parts = data.arguments
+        if kind != "tuple" or [part[0] for part in parts if isinstance(part, tuple)] != ["tuple", "dict"]:
+            raise ModelFormatError(f"arguments: {data.arguments!r} is no pair of a tuple and a dictionary")
+        try:
+            return cls(graph, constants, data.graph.metadata, arguments=data.arguments, results=data.results, **options)
+        except ValidationError as error:
+            raise ModelFormatError(str(error)) from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the module, weights and structure included, to a ``.bsl`` file; as ``basalt.save(module, path)``."""
+        from ..files import save
+
+        save(self, path)
