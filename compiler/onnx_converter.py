@@ -43,7 +43,7 @@ class OnnxConverter:
             estimator: a fitted scikit-learn estimator, or an Estimator.
             n_features: columns of the input; those that it was fitted with by default.
             dtype: float32, the default for scikit-learn's estimators, or float64; an Estimator has its own.
-            methods: the methods to export; all that take rows by default.
+            methods: the methods to export; by default all that take rows, but for the probabilities of an SVC.
             opset: the version of ai.onnx to write.
 
         Raises:
@@ -60,7 +60,7 @@ class OnnxConverter:
             )
         from .onnx.export import to_onnx
 
-        chosen = made.executable(methods).graph
+        chosen = made.executable(_graphed(made, methods)).graph
         return to_onnx(Model(_renamed(chosen), made.constants, _metadata(made)), opset=opset, name=made.class_name)
 
     @staticmethod
@@ -97,6 +97,18 @@ def _estimator(given: Any, n_features: int | None, dtype: str | None) -> Estimat
     if n_features not in (None, given.n_features_in_):
         raise ValidationError(f"to_onnx: n_features is {n_features!r}, but the estimator takes {given.n_features_in_}")
     return given
+
+
+def _graphed(estimator: Estimator, methods: Iterable[str] | None) -> list[str]:
+    """The methods to export, which the graph computes to their end."""
+    finishes = estimator.facts.finishes
+    if methods is None:
+        return [n for n in estimator.methods if n != "inverse_transform" and n not in finishes]
+    wanted = list(methods)
+    for name in wanted:
+        if name in finishes:
+            raise UnsupportedError(f"{estimator.class_name}.{name} iterates until each row's probabilities agree")
+    return wanted
 
 
 def _renamed(graph: Graph) -> Graph:

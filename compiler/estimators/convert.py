@@ -125,7 +125,8 @@ def _assembled(
         class_name=class_name(estimator),
         dtype=e.dtype,
         n_features=int(entry.shape[1]),
-        methods=_methods(values, results.pairs),
+        methods=_methods(values, results),
+        finishes={name: finish for name, (_, finish) in results.finishes.items()},
         classes=classes,
         feature_names=None if names is None else tuple(str(n) for n in names),
         vocabularies=e.vocabularies,
@@ -138,8 +139,11 @@ def _result(e: Emitter, value: Value) -> Value:
     return e.emit("identity", value) if value.is_constant or value.name else value
 
 
-def _methods(values: dict[str, Value], pairs: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def _methods(values: dict[str, Value], results: Results) -> dict[str, tuple[str, ...]]:
     """The outputs of each method."""
-    paired = {f"{name}.{i}" for name in pairs for i in (0, 1)}
-    single = [n for n in values if n not in CHECK_OUTPUTS.values() and n not in paired]
-    return {n: (n,) for n in single} | {n: (f"{n}.0", f"{n}.1") for n in pairs}
+    parts = {f"{name}.{i}" for name in results.pairs for i in (0, 1)} | {o for o, _ in results.finishes.values()}
+    single = [n for n in values if n not in CHECK_OUTPUTS.values() and n not in parts]
+    found: dict[str, tuple[str, ...]] = {n: (n,) for n in single}
+    found.update({n: (f"{n}.0", f"{n}.1") for n in results.pairs})
+    found.update({n: (output,) for n, (output, _) in results.finishes.items()})
+    return found

@@ -17,6 +17,7 @@ from ..executable import Executable
 from ..ir import Constants, Graph
 from .emitter import INPUT, INVERSE_INPUT
 from .facts import CHECK_OUTPUTS, Facts
+from .finishes import FINISHES
 from .pruning import pruned
 from .rows import matrix
 
@@ -102,8 +103,8 @@ class Estimator:
     def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """The raw outputs of every method for rows ``{"X": rows}``, of the graph's data type.
 
-        ``predict`` gives places in ``classes_`` where these are neither int64 nor int32. Nothing is refused but
-        other shapes and types.
+        ``predict`` gives places in ``classes_`` where these are neither int64 nor int32, ``pair_probability`` what an
+        SVC's probabilities are made of. Nothing is refused but other shapes and types.
 
         Raises:
             ValidationError: for wrong names, shapes and data types.
@@ -120,7 +121,7 @@ class Estimator:
         for name in wanted:
             if name not in self._facts.methods:
                 raise ValidationError(f"{self.class_name} has no {name}; it has {', '.join(self.methods)}")
-        return self._executable(tuple(o for name in wanted for o in self._facts.methods[name]))
+        return self._executable(tuple(dict.fromkeys(o for name in wanted for o in self._facts.methods[name])))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a ``.bsl`` file; under a name that ends in ``.onnx``, as an ONNX model (``OnnxConverter``)."""
@@ -146,6 +147,7 @@ class Estimator:
         width, dtype, facts = self._facts.n_features, np.dtype(self._facts.dtype), self._facts
         classes = facts.classes if name == "predict" and facts.looks_up_classes else None
         encodes, checked, only = bool(facts.vocabularies), self._checked, outputs[0]
+        finish = FINISHES[facts.finishes[name]] if name in facts.finishes else None
         is_pair = len(outputs) > 1
         square = np.vdot
 
@@ -159,7 +161,7 @@ class Estimator:
                 raise ValidationError(f"{name}: input X has a category that {facts.class_name} was not fitted with")
             if is_pair:
                 return tuple([found[o] for o in outputs])
-            result = found[only]
+            result = found[only] if finish is None else finish(found[only])
             return result if classes is None else classes[result]
 
         method.__name__ = name

@@ -11,6 +11,7 @@ import numpy as np
 from basalt.errors import ModelFormatError, UnsupportedError
 from basalt.serialization import AttrValue
 
+from .finishes import FINISHES
 from .vocabulary import Vocabularies, plain
 
 __all__ = ["CHECK_OUTPUTS", "Facts"]
@@ -24,13 +25,15 @@ class Facts:
     """The plain data of an estimator.
 
     ``methods`` names the outputs of each method; ``classes`` are what ``predict``'s results stand for;
-    ``vocabularies`` the categories of columns that are not numbers.
+    ``finishes`` what is done to the outputs of some methods; ``vocabularies`` holds the categories of columns that are
+    not numbers.
     """
 
     class_name: str
     dtype: str
     n_features: int
     methods: Mapping[str, tuple[str, ...]]
+    finishes: Mapping[str, str]
     classes: np.ndarray | None
     feature_names: tuple[str, ...] | None
     vocabularies: Vocabularies
@@ -52,6 +55,7 @@ class Facts:
             "dtype": self.dtype,
             "n_features": self.n_features,
             "methods": tuple((name, *outputs) for name, outputs in self.methods.items()),
+            "finishes": tuple(self.finishes.items()),
             "classes": None if classes is None else (classes.dtype.str, *map(_stored, classes.tolist())),
             "feature_names": self.feature_names,
             "vocabularies": tuple(
@@ -90,11 +94,15 @@ def _read(given: Mapping[str, Any]) -> Facts:
     if names is not None and (len(names) != features or not all(isinstance(n, str) for n in names)):
         raise ValueError(f"{len(names)} feature names are given for {features} features")
     methods = {str(name): tuple(map(str, outputs)) for name, *outputs in _typed(given, "methods", tuple)}
+    finishes = {str(name): str(finish) for name, finish in _typed(given, "finishes", tuple)}
+    if not (finishes.keys() <= methods.keys() and set(finishes.values()) <= FINISHES.keys()):
+        raise ValueError(f"finishes is {finishes}, expected some of {', '.join(FINISHES)} for methods")
     return Facts(
         class_name=_typed(given, "class", str),
         dtype=_typed(given, "dtype", str),
         n_features=features,
         methods=methods,
+        finishes=finishes,
         classes=_classes(given["classes"]),
         feature_names=None if names is None else tuple(names),
         vocabularies=vocabularies,

@@ -46,6 +46,8 @@ class Results:
     values: dict[str, Value] = field(default_factory=dict)
     classes: Any = None
     frame: Frame | None = None
+    finishes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Methods of which the graph computes a part: the output with it, and the finish (see ``finishes``)."""
     pairs: tuple[str, ...] = ()
     """Methods that give a tuple: their values are ``name.0``, ``name.1``."""
 

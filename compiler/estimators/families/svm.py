@@ -8,6 +8,7 @@ import numpy as np
 
 from ...ir import Value
 from ..emitter import Emitter
+from ..finishes import PAIRS
 from ..registry import Frame, Results, translator
 from .scores import class_of
 
@@ -29,11 +30,18 @@ def _kernel(e: Emitter, estimator: Any, x: Frame) -> Value:
 
 
 def _gaussian(e: Emitter, x: Value, vectors: np.ndarray, gamma: float) -> Value:
-    """Differences first: |x|^2 + |v|^2 - 2 x v would cancel for a row near a vector."""
-    rows = e.reshape(x, (e.rows, 1, x.shape[1]))
-    distance = e.emit("sub", rows, e.constant(vectors[None]))
-    squares = e.emit("reduce_sum_square", distance, axes=(2,), keep_dimensions=False)
-    return e.emit("exp", e.emit("mul", squares, -gamma))
+    """By |x|^2 + |v|^2 - 2 x v about the mean of the vectors.
+
+    There its rounding is relative to the vectors' spread, by which useful values of gamma are scaled; for a row far
+    away it is relative to the distance, and the kernel vanishes.
+    """
+    centre = vectors.mean(axis=0)
+    moved = vectors - centre
+    rows = e.emit("sub", x, centre)
+    squares = e.emit("reduce_sum_square", rows, axes=(1,), keep_dimensions=True)
+    products = e.emit("add", e.times(rows, -2.0 * moved), np.einsum("ij,ij->i", moved, moved))
+    distance = e.emit("relu", e.emit("add", products, squares))
+    return e.emit("exp", e.emit("mul", distance, -gamma))
 
 
 def _power(e: Emitter, base: Value, degree: int) -> Value:
@@ -79,22 +87,31 @@ def _votes(e: Emitter, pairs: Value, classes: int) -> tuple[Value, Value]:
 @translator("SVC", "NuSVC")
 def svc(e: Emitter, estimator: Any, x: Frame) -> Results:
     """Each pair of classes votes; one with a positive decision for the first of the two."""
-    if len(estimator._probA):
-        raise e.unsupported("probability=True cannot be translated; calibrate the decision function instead")
     classes = len(estimator.classes_)
     pairs = e.emit(
         "add", e.times(_kernel(e, estimator, x), _pair_weights(estimator)), np.asarray(estimator._intercept_)
     )
     if classes == 2:
         decision = e.emit("neg", e.flat(pairs))
-        return Results({"predict": _second(e, decision), "decision_function": decision}, classes=estimator.classes_)
-    votes, sums = _votes(e, pairs, classes)
-    chosen = votes
-    decision = pairs
-    if estimator.decision_function_shape == "ovr":
-        decision = _one_versus_rest(e, votes, sums)
-        chosen = decision if estimator.break_ties else votes
-    return Results({"predict": class_of(e, chosen), "decision_function": decision}, classes=estimator.classes_)
+        chosen = _second(e, decision)
+    else:
+        votes, sums = _votes(e, pairs, classes)
+        decision = pairs
+        if estimator.decision_function_shape == "ovr":
+            decision = _one_versus_rest(e, votes, sums)
+        chosen = class_of(e, decision if estimator.break_ties and decision is not pairs else votes)
+    results = Results({"predict": chosen, "decision_function": decision}, classes=estimator.classes_)
+    if len(estimator._probA):
+        results.values[PAIRS] = _pair_probabilities(e, estimator, pairs)
+        results.finishes = {"predict_proba": (PAIRS, "coupling"), "predict_log_proba": (PAIRS, "log_coupling")}
+    return results
+
+
+def _pair_probabilities(e: Emitter, estimator: Any, pairs: Value) -> Value:
+    """The probability of the first class of each pair by Platt's sigmoid, [rows, pairs]."""
+    slope, offset = np.asarray(estimator._probA, float), np.asarray(estimator._probB, float)
+    probability = e.emit("sigmoid", e.emit("sub", e.emit("mul", pairs, -slope), offset))
+    return e.emit("clamp", probability, min_value=1e-7, max_value=1 - 1e-7)
 
 
 def _second(e: Emitter, decision: Value) -> Value:

@@ -118,6 +118,7 @@ def test_every_damaged_byte_is_refused(tmp_path: Path) -> None:
         ("classes", ("<U1", "a"), None),
         ("classes", ("M8", 1), "classes are of data type"),
         ("classes", 3, "malformed"),
+        ("finishes", (("transform", "magic"),), "finishes is .*, expected some of coupling"),
         ("feature_names", ("a",), "1 feature names are given for 4"),
         ("vocabularies", ((9, "a"),), "a vocabulary is of column 9"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from sklearn.ensemble import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -102,6 +105,26 @@ def test_regresses_several_targets(model: Any) -> None:
 def test_clusters(name: str, model: Any) -> None:
     rows, _ = dataset(name)
     check(model.fit(rows), rows)
+
+
+@pytest.mark.parametrize("name", ["wine", "breast_cancer"])
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_probabilities_of_support_vectors(name: str, tmp_path: Path) -> None:
+    rows, targets = jittered(name)
+    rows = rows / rows.max(axis=0)
+    fitted = make_pipeline(StandardScaler(), SVC(probability=True, random_state=0)).fit(rows, targets)
+    estimator = check(fitted, rows)
+    basalt.save(estimator, tmp_path / "model.bsl")
+    assert np.array_equal(basalt.load(tmp_path / "model.bsl").predict_proba(rows), estimator.predict_proba(rows))
+    names = [o.name for o in basalt.OnnxConverter.to_onnx(fitted).graph.outputs]
+    assert names == ["predict", "decision_function"]
+    with pytest.raises(basalt.UnsupportedError, match=r"Pipeline\.predict_proba iterates"):
+        basalt.OnnxConverter.to_onnx(fitted, methods=["predict_proba"])
+
+
+def test_kernels_of_rows_far_from_zero() -> None:
+    rows, targets = dataset("iris")
+    check(SVR(gamma=2.0).fit(rows + 1e5, targets), rows + 1e5, 1e-7)
 
 
 def test_one_class() -> None:
