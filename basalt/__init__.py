@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from basalt.compiler.files import load, save
     from basalt.compiler.graph import MLGraph
     from basalt.compiler.model import Model
+    from basalt.compiler.modules.backend import torch_backend
     from basalt.compiler.modules.convert import from_torch
     from basalt.compiler.modules.module import Module
     from basalt.compiler.onnx.export import save_onnx, to_onnx
@@ -75,6 +76,7 @@ _HOMES = {
     "save_onnx": "basalt.compiler.onnx.export",
     "set_num_threads": "basalt.runtime.threads",
     "to_onnx": "basalt.compiler.onnx.export",
+    "torch_backend": "basalt.compiler.modules.backend",
 }
 """The module of each public name."""
 
@@ -116,6 +118,7 @@ __all__ = [
     "save_onnx",
     "set_num_threads",
     "to_onnx",
+    "torch_backend",
 ]
 
 

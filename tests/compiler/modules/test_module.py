@@ -163,3 +163,11 @@ def test_a_residual_network(tmp_path: Path) -> None:
     made.save(tmp_path / "net.bsl")
     x = numbers(3, 3, 16, 16)
     same(basalt.load(tmp_path / "net.bsl")(x), made(x), rtol=0, atol=0)
+
+
+def test_tensors_of_any_strides_and_memory() -> None:
+    made = basalt.from_torch(nn.Linear(4, 3), (numbers(2, 4),))
+    x = numbers(4, 2).T
+    expected = made(x.contiguous())
+    same(made(x), expected)
+    same(made(numbers(4, 4).requires_grad_()[::2]), made(numbers(4, 4)[::2].contiguous()))
