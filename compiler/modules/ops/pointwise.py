@@ -255,6 +255,12 @@ def erfc(n: AtenContext, x: Tensor) -> Tensor:
     return n.emit("sub", n.scalar(1.0, x), n.emit("erf", x))
 
 
+@aten("hypot.default")
+def hypot(n: AtenContext, a: Tensor, b: Tensor) -> Tensor:
+    a, b = both(n, a, b)
+    return n.emit("sqrt", n.emit("add", n.emit("mul", a, a), n.emit("mul", b, b)))
+
+
 @aten("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
 def where(n: AtenContext, condition: Tensor, a: Any, b: Any) -> Tensor:
     return n.call("Where", as_bool(n, condition), *both(n, a, b))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -153,6 +154,8 @@ def vector_norm(
     n: AtenContext, x: Tensor, order: Any = 2, dim: Axes = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:
     x = n.cast(x, n.dtype)
+    if order in (math.inf, -math.inf):
+        return _reduce(n, n.emit("abs", x), dim, keepdim, op="ReduceMax" if order > 0 else "ReduceMin")
     if order not in (1, 2):
         raise n.unsupported(f"a norm of order {order}")
     return _reduce(n, x, dim, keepdim, op=f"ReduceL{int(order)}")

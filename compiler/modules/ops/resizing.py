@@ -1,4 +1,4 @@
-"""Upsampling and interpolation, by ONNX's Resize."""
+"""Upsampling and sampling at places, by ONNX's Resize and GridSample."""
 
 from __future__ import annotations
 
@@ -95,3 +95,17 @@ for _spatial, _kind in ((1, "linear1d"), (2, "bilinear2d"), (3, "trilinear3d")):
     aten(f"_upsample_nearest_exact{_spatial}d.default")(_separate_scales(_exact, _spatial, False))
     aten(f"upsample_{_kind}.default")(_separate_scales(partial(_linear, spatial=_spatial), _spatial, True))
 aten("upsample_bicubic2d.default")(_separate_scales(_cubic, 2, True))
+
+
+@aten("grid_sampler_2d.default", "grid_sampler_3d.default", "grid_sampler.default")
+def grid_sample(
+    n: AtenContext, x: Tensor, grid: Tensor, interpolation: int, padding: int, align_corners: bool
+) -> Tensor:
+    return n.call(
+        "GridSample",
+        x,
+        grid,
+        mode=("linear", "nearest", "cubic")[interpolation],
+        padding_mode=("zeros", "border", "reflection")[padding],
+        align_corners=int(align_corners),
+    )

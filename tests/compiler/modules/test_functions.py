@@ -172,3 +172,34 @@ def test_data_types() -> None:
     for dtype, tolerance in ((torch.float64, 1e-9), (torch.float16, 1e-2), (torch.bfloat16, 3e-2)):
         module = nn.Sequential(nn.Linear(4, 3), nn.GELU(), nn.LayerNorm(3)).to(dtype)
         check(module, numbers(2, 4).to(dtype), rtol=tolerance, atol=tolerance, compiled=dtype == torch.float64)
+
+
+def test_norms_distances_and_searches() -> None:
+    def function(x: Any, y: Any) -> Any:
+        results = (torch.linalg.vector_norm(x, float("inf"), 1), torch.linalg.matrix_norm(x), torch.hypot(x, x + 1))
+        results += (torch.cdist(x, y), torch.cdist(x, y, 1), x.median(1), y.median(0, keepdim=True))
+        bounds = torch.tensor([-1.0, 0.0, 0.5])
+        return results + (torch.bucketize(x, bounds), torch.searchsorted(bounds, bounds, right=True))
+
+    check(function, numbers(3, 4), numbers(5, 4, seed=1))
+
+
+def test_sampling_at_places() -> None:
+    def function(x: Any, grid: Any) -> Any:
+        modes = (("bilinear", "zeros", False), ("nearest", "border", True), ("bicubic", "reflection", False))
+        return [F.grid_sample(x, grid, mode, padding, align) for mode, padding, align in modes]
+
+    check(function, numbers(1, 2, 5, 6), numbers(1, 3, 4, 2).clamp(-1.2, 1.2))
+
+
+def test_losses_and_products_of_several_axes() -> None:
+    def function(x: Any, y: Any) -> Any:
+        results = (F.mse_loss(x, y), F.l1_loss(x, y), F.cross_entropy(x, y.argmax(1)), F.huber_loss(x, y))
+        return results + (
+            torch.kron(x[0], y[0]),
+            torch.tensordot(x, y.T, 1),
+            torch.diag_embed(x),
+            x.index_add(0, y[:2, 0].long() % 2, x[:2]),
+        )
+
+    check(function, numbers(3, 5), numbers(3, 5, seed=1))
