@@ -50,6 +50,7 @@ REGRESSORS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("regressor", REGRESSORS, ids=lambda r: type(r).__name__)
 def test_regresses(regressor: Any) -> None:
     rows, targets = dataset("diabetes")

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from estimator_checks import check, dataset
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import basalt
 
@@ -210,3 +212,23 @@ def test_parameters_without_translation_are_refused(model: Any, message: str) ->
     rows, targets = dataset("iris")
     with pytest.raises(basalt.UnsupportedError, match=f"{type(model).__name__}: {message}"):
         basalt.from_sklearn(model.fit(rows, targets), 4)
+
+
+@settings(max_examples=6)
+@given(st.integers(0, 2**32 - 1))
+def test_any_rows(seed: int) -> None:
+    """One feature, often constant, equal rows; then one row, far from all."""
+    random = np.random.default_rng(seed)
+    rows, columns = 6, 1
+    given_rows = random.choice(random.choice([0.0, -1.5, 2.0, 1e3], 2), (rows, columns))
+    labels = np.arange(rows) % 2
+    numbers = random.normal(size=rows)
+    far = np.full((1, columns), 1e5)
+    for classifier in (DecisionTreeClassifier(random_state=0), GaussianNB()):
+        fitted = classifier.fit(given_rows, labels)
+        for some in (given_rows, far):
+            check(fitted, some)
+    for regressor in (DecisionTreeRegressor(random_state=0), HistGradientBoostingRegressor(max_iter=2)):
+        fitted = regressor.fit(given_rows, numbers)
+        for some in (given_rows, far):
+            check(fitted, some)

@@ -63,7 +63,9 @@ OF_TREES = ("forest", "boosting", "histogram boosting")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", MODELS)
-def test_onnx_runtime_gives_the_same(name: str, dtype: str, tmp_path: Path) -> None:
+def test_onnx_runtime_gives_the_same(name: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is compiled is compared with scikit-learn elsewhere.
+    monkeypatch.setenv("BASALT_DEBUG", "interpret")
     rows, targets = dataset("iris")
     # No two rows are at equal distances from a third.
     rows = rows + 1e-2 * np.random.default_rng(0).normal(size=rows.shape)
@@ -133,3 +135,19 @@ def test_nothing_is_written_where_translation_fails(tmp_path: Path) -> None:
     with pytest.raises(basalt.ValidationError, match="has no transform"):
         basalt.OnnxConverter.export(LinearRegression().fit(rows, targets), 4, path, methods=["transform"])
     assert not path.exists()
+
+
+def test_modules_and_graphs_are_exported(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())
+    example = torch.randn(2, 4)
+    path = tmp_path / "module.onnx"
+    batch = ({0: torch.export.Dim("batch")},)
+    basalt.OnnxConverter.export(module, (example,), path, dynamic_shapes=batch)
+    rows = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    session = onnxruntime.InferenceSession(path)
+    (found,) = session.run(None, {session.get_inputs()[0].name: rows})
+    np.testing.assert_allclose(found, module(torch.from_numpy(rows)).detach().numpy(), rtol=1e-5, atol=1e-6)
+    graph = basalt.from_torch(module, (example,))
+    written = basalt.OnnxConverter.to_onnx(graph)
+    assert written.to_bytes() == basalt.to_onnx(graph).to_bytes()
