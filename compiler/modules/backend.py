@@ -118,10 +118,13 @@ class _Captured:
     def __call__(self, *args: Any) -> list[Any]:
         if not self._eager and (self._executable is None or self._seen != self._state(args)):
             self._translate(args)
-        if self._eager:
+        if self._eager or self._executable is None:
             return list(self._module(*args))
-        assert self._executable is not None
-        results = self._executable.run({name: as_array(args[i]) for i, name in self._inputs})
+        try:
+            results = self._executable.run({name: as_array(args[i]) for i, name in self._inputs})
+        except BasaltError as error:
+            self._give_up(error)
+            return list(self._module(*args))
         return [self._result(i, node, results) for i, node in enumerate(self._outputs)]
 
     def _result(self, place: int, node: Any, results: Any) -> Any:
@@ -137,9 +140,12 @@ class _Captured:
             made = translate(self._module.graph, known, {name: name for _, name in self._inputs}, outputs, {})
             self._executable = Executable(made.graph, made.constants, threads=self._threads)
         except BasaltError as error:
-            _warn(str(error))
-            self._eager = True
+            self._give_up(error)
         self._seen = self._state(args)
+
+    def _give_up(self, error: BasaltError) -> None:
+        _warn(str(error))
+        self._eager = True
 
     def _state(self, args: Sequence[Any]) -> Any:
         """What tells whether constants are the same as when they were read."""

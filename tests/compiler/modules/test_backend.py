@@ -95,6 +95,18 @@ def test_unsupported_operators_fall_back_with_one_warning(runs: list[str]) -> No
     assert not runs
 
 
+def test_a_failing_program_falls_back_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Executable, *args: Any) -> Any:
+        raise basalt.UnsupportedError("no kernel")
+
+    monkeypatch.setattr(Executable, "run", refuse)
+    compiled = torch.compile(nn.Linear(4, 3), backend=basalt.torch_backend)
+    with torch.no_grad():
+        with pytest.warns(RuntimeWarning, match="no kernel"):
+            first = compiled(numbers(2, 4))
+        same(compiled(numbers(2, 4)), first)
+
+
 def test_the_entry_point_names_the_backend() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     module, _, name = project["entry-points"]["torch_dynamo_backends"]["basalt"].partition(":")
