@@ -9,7 +9,17 @@ from typing import Any, TypeAlias
 from ..ir import Value
 from .emitter import Emitter
 
-__all__ = ["Frame", "Results", "Translator", "class_name", "inverse", "inverse_of", "translator", "translator_of"]
+__all__ = [
+    "Frame",
+    "Results",
+    "Translator",
+    "class_name",
+    "inverse",
+    "inverse_of",
+    "known_classes",
+    "translator",
+    "translator_of",
+]
 
 
 @dataclass(frozen=True)

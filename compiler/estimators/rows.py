@@ -26,7 +26,6 @@ def matrix(rows: Any, facts: Facts) -> np.ndarray:
         if facts.vocabularies:
             _check_shape(rows.shape, width)
             return _by_columns([rows.iloc[:, i] for i in range(width)], facts)
-        rows = rows.to_numpy()
     if hasattr(rows, "toarray"):
         rows = rows.toarray()
     if facts.vocabularies:
@@ -34,11 +33,18 @@ def matrix(rows: Any, facts: Facts) -> np.ndarray:
         _check_shape(given.shape, width)
         return _by_columns(list(given.T), facts)
     try:
-        found = np.asarray(rows, facts.dtype)
+        found = _numbers(rows, facts.dtype)
     except (TypeError, ValueError) as error:
         raise ValidationError(f"input X: {error}; expected numbers") from None
     _check_shape(found.shape, width)
     return found
+
+
+def _numbers(given: Any, dtype: str) -> np.ndarray:
+    """Numbers of the working data type; what pandas holds for a missing value becomes NaN."""
+    if hasattr(given, "iloc"):
+        return np.asarray(given.to_numpy(dtype=dtype, na_value=np.nan))
+    return np.asarray(given, dtype)
 
 
 def _check_shape(shape: tuple[int, ...], width: int) -> None:
@@ -77,7 +83,7 @@ def _by_columns(columns: Sequence[Any], facts: Facts) -> np.ndarray:
             found[:, place] = facts.vocabularies.encode(place, np.asarray(column, object))
             continue
         try:
-            found[:, place] = np.asarray(column, facts.dtype)
+            found[:, place] = _numbers(column, facts.dtype)
         except (TypeError, ValueError) as error:
             name = facts.feature_names[place] if facts.feature_names else place
             raise ValidationError(f"input X: column {name!r}: {error}; expected numbers") from None

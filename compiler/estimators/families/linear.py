@@ -69,5 +69,8 @@ def logistic_regression(e: Emitter, estimator: Any, x: Frame) -> Results:
 
 @translator("LinearSVC", "RidgeClassifier", "Perceptron")
 def linear_classifier(e: Emitter, estimator: Any, x: Frame) -> Results:
+    binarizer = getattr(estimator, "_label_binarizer", None)
+    if binarizer is not None and binarizer.y_type_.startswith("multilabel"):
+        raise e.unsupported("it predicts several labels a row; expected one class")
     decision = _decision(e, estimator, x)
     return Results({"predict": class_of(e, decision), "decision_function": decision}, classes=estimator.classes_)

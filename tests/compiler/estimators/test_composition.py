@@ -136,3 +136,11 @@ def test_what_each_step_takes_is_checked() -> None:
         basalt.from_sklearn(filling).predict(gap)
     huge = np.full((1, 4), 1e200)
     assert scaling.predict(huge).shape == (1,)
+
+
+def test_missing_values_of_pandas_are_nan() -> None:
+    table = pd.DataFrame({"a": pd.array([1, None, 3], "Int64"), "b": [True, False, True], "c": [1.5, None, 2.5]})
+    check(make_pipeline(SimpleImputer(), StandardScaler()).fit(table), table)
+    mixed_table = table.assign(kind=["x", "y", "x"])
+    parts = make_column_transformer((SimpleImputer(), ["a", "b", "c"]), (OrdinalEncoder(), ["kind"]))
+    check(parts.fit(mixed_table), mixed_table)

@@ -125,3 +125,10 @@ def test_fits_of_one_class_against_the_rest_are_refused() -> None:
     fitted.classes_ = np.array([0, 1, 2])
     with pytest.raises(basalt.UnsupportedError, match="LogisticRegression: one-vs-rest"):
         basalt.from_sklearn(fitted)
+
+
+def test_several_labels_a_row_are_refused() -> None:
+    rows, targets = dataset("iris")
+    fitted = RidgeClassifier().fit(rows, np.stack([targets > 0, targets > 1], axis=1).astype(int))
+    with pytest.raises(basalt.UnsupportedError, match="RidgeClassifier: it predicts several labels"):
+        basalt.from_sklearn(fitted)
