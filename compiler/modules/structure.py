@@ -7,6 +7,7 @@ where a dictionary's children are pairs of key and structure.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -51,7 +52,7 @@ def _from_spec(spec: Any, leaves: list[Structure], depth: int) -> tuple[Structur
     keys = _keys(spec)
     if keys is not None:
         return ("dict", *zip(keys, children)), leaves
-    if issubclass(spec.type, tuple):
+    if spec.type is namedtuple or (isinstance(spec.type, type) and issubclass(spec.type, tuple)):
         return ("tuple", *children), leaves
     raise UnsupportedError(f"{spec.type.__name__} is no tuple, list or dictionary")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -66,3 +67,10 @@ def test_structures_of_files_are_checked(tmp_path: Path, arguments: tuple, resul
     save(tmp_path / "odd.bsl", ModuleData(load(GOLDEN, ModuleData).graph, arguments, results))
     with pytest.raises(basalt.ModelFormatError, match=r"arguments|results"):
         basalt.load(tmp_path / "odd.bsl")
+
+
+def test_without_torch_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for call in (lambda: basalt.from_torch(None, ()), lambda: basalt.torch_backend(None, ())):
+        with pytest.raises(basalt.UnsupportedError, match=r"pip install 'basalt-compiler\[torch\]'"):
+            call()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import OrderedDict, namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +172,19 @@ def test_tensors_of_any_strides_and_memory() -> None:
     expected = made(x.contiguous())
     same(made(x), expected)
     same(made(numbers(4, 4).requires_grad_()[::2]), made(numbers(4, 4)[::2].contiguous()))
+
+
+Pair = namedtuple("Pair", ["left", "right"])
+
+
+def test_other_containers_become_plain_ones() -> None:
+    made = check(lambda x: (Pair(x + 1, x + 2), OrderedDict(b=x * 2, a=[x]), [], {}), numbers(2, 3))
+    assert made.signature == ("(args_0) -> ((output_0, output_1), {'b': output_2, 'a': [output_3]}, [], {})")
+
+
+def test_results_that_are_arguments_or_constants() -> None:
+    x = numbers(2, 3)
+    made = check(lambda x, y: (x, x, torch.arange(3), y > 0), x, numbers(2))
+    first, second, *_ = made(x, numbers(2))
+    first.zero_()
+    same(second, x)
