@@ -99,7 +99,7 @@ def translator_of(e: Emitter, estimator: Any) -> Translator:
     found = _translators.get(class_name(estimator)) if _is_sklearn(estimator) else None
     if found is None:
         origin = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
-        raise e.unsupported(f"{origin} cannot be translated; supported are {', '.join(sorted(_translators))}")
+        raise e.unsupported(f"{origin} cannot be translated; docs/sklearn.md lists the classes that can")
     return found
 
 

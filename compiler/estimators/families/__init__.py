@@ -15,6 +15,7 @@ from . import (
     neighbours,
     neural,
     scalers,
+    selection,
     svm,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "neighbours",
     "neural",
     "scalers",
+    "selection",
     "svm",
 ]

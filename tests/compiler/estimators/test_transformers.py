@@ -16,7 +16,9 @@ import basalt
 pytest.importorskip("sklearn")
 
 from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_selection import SelectFromModel, SelectKBest, SelectPercentile, VarianceThreshold
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Lasso
 from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
@@ -136,3 +138,19 @@ def test_missing_categories() -> None:
 def test_infrequent_categories_are_refused(encoder: Any) -> None:
     with pytest.raises(basalt.UnsupportedError, match="infrequent categories"):
         basalt.from_sklearn(encoder.fit(NUMBERS))
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [SelectKBest(k=2), SelectPercentile(percentile=50), SelectFromModel(Lasso(0.1)), VarianceThreshold(0.6)],
+    ids=lambda selector: type(selector).__name__,
+)
+def test_selects(selector: Any) -> None:
+    rows, targets = dataset("iris")
+    check(selector.fit(rows, targets), rows)
+
+
+def test_selecting_nothing_is_refused() -> None:
+    rows, targets = dataset("iris")
+    with pytest.raises(basalt.UnsupportedError, match="it selects no feature"):
+        basalt.from_sklearn(SelectFromModel(Lasso(100)).fit(rows, targets))
