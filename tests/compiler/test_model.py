@@ -147,12 +147,12 @@ def test_sources_that_are_refused(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_onnx_files_cannot_be_read_yet(tmp_path: Path, named: bool) -> None:
+def test_what_is_no_onnx_model(tmp_path: Path, named: bool) -> None:
     content = b"\x08\x08\x12\x07pytorch"
     target = tmp_path / ("model.onnx" if named else "model")
     target.write_bytes(content)
     for source in (target, content, open(target, "rb")):  # noqa: SIM115
-        with pytest.raises(UnsupportedError, match="ONNX models cannot be read by this version of Basalt"):
+        with pytest.raises(ModelFormatError, match="there is neither a graph nor a function, so this is no ONNX model"):
             basalt.load(source)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from basalt.errors import ValidationError
-from basalt.onnx_backend import Backend
-
 onnx = pytest.importorskip("onnx")
+
+from basalt.errors import ValidationError  # noqa: E402
+from basalt.onnx_backend import Backend  # noqa: E402
 
 FLOAT = onnx.TensorProto.FLOAT
 
