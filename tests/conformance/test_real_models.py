@@ -10,8 +10,8 @@ from .real_models import MISSING, RealModel, all_models, wrong_outputs
 
 MODELS = list(all_models())
 UNSTABLE = pytest.mark.xfail(
-    reason="one element that lies half-way between two quanta to the last bit is rounded the other way, and what it then "
-    "becomes is as far off as ONNX Runtime's own results are for inputs changed by 1e-6",
+    reason="one element that lies half-way between two quanta to the last bit is rounded the other way, and what comes "
+    "of it is as far off as ONNX Runtime's own results are for inputs changed by 1e-6",
     strict=False,
 )
 PARAMETERS = [pytest.param(m, id=m.id, marks=[UNSTABLE] if m.id == "t5_dec_int8" else []) for m in MODELS]
