@@ -51,6 +51,12 @@ def at_node(label: str) -> None:
     _STATE.node, _STATE.count = label, 0
 
 
+def _place() -> tuple[str, int]:
+    """The node, and which of its choices this is."""
+    _STATE.count += 1
+    return _STATE.node, _STATE.count - 1
+
+
 def choose(options: Sequence[int], cost: Callable[[int], float], best: int | None = None) -> int:
     """What an earlier program chose here, if that is good enough, else the best option.
 
@@ -60,8 +66,7 @@ def choose(options: Sequence[int], cost: Callable[[int], float], best: int | Non
     choices = _STATE.choices
     if choices is None:
         return best
-    key = (_STATE.node, _STATE.count, tuple(options))
-    _STATE.count += 1
+    key = (*_place(), tuple(options))
     earlier = choices.made.setdefault(key, best)
     return earlier if cost(earlier) <= WORSE * cost(best) else best
 
@@ -71,9 +76,7 @@ def stays(sizes: Sequence[int]) -> bool:
     choices = _STATE.choices
     if choices is None:
         return True
-    key = (_STATE.node, _STATE.count)
-    _STATE.count += 1
-    return choices.sizes.setdefault(key, tuple(sizes)) == tuple(sizes)
+    return choices.sizes.setdefault(_place(), tuple(sizes)) == tuple(sizes)
 
 
 def prefer(best: bool, size: int) -> bool:
@@ -81,7 +84,5 @@ def prefer(best: bool, size: int) -> bool:
     choices = _STATE.choices
     if choices is None:
         return best
-    key = (_STATE.node, _STATE.count)
-    _STATE.count += 1
-    way, before = choices.ways.setdefault(key, (best, size))
+    way, before = choices.ways.setdefault(_place(), (best, size))
     return way if before <= LIKE * size and size <= LIKE * before else best

@@ -68,6 +68,7 @@ class OnnxExecutable:
         )
         self._overridden: dict[frozenset[str], Script] = {}
         self._direct: Executable | None = None
+        self._examined = False
 
     @functools.cached_property
     def inputs(self) -> tuple[TensorSpec, ...]:
@@ -110,10 +111,11 @@ class OnnxExecutable:
                 return self._direct.run(feeds, out)
             except (ValidationError, InvalidStateError):
                 pass
-        self._check_usable("run")
+        self.check_usable("run")
         values = self._checked(feeds)
         results = self._chosen(values).run(values, out)
-        if self._direct is None:
+        if not self._examined:
+            self._examined = True
             self._direct = self._whole()
         return {v.name: results[v.name] for v in self.onnx.outputs}
 
@@ -168,15 +170,12 @@ class OnnxExecutable:
 
     def check_usable(self, what: str) -> None:
         """Raise InvalidStateError, starting with ``what``, if the model was destroyed."""
-        self._check_usable(what)
-
-    def _check_usable(self, what: str) -> None:
         if self._destroyed:
             raise InvalidStateError(f"{what}: {self!r}")
 
     def _region(self, what: str, shapes: Mapping[str, Iterable[int]] | None) -> Executable:
         """The one region that the whole model is."""
-        self._check_usable(what)
+        self.check_usable(what)
         stage = self._script.entry.symbolic_stage()
         if stage is None and shapes is not None:
             stage = self._stage_for(shapes)

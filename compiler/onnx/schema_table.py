@@ -78,9 +78,9 @@ def table() -> dict[str, Any]:
     return {"opset": onnx.defs.onnx_opset_version(), "lists": list(lists), "domains": domains}
 
 
-def main() -> None:
-    path = Path(__file__).with_name("schemas.json")
-    content = table()
+def write(name: str, content: dict[str, Any]) -> None:
+    """Write a table beside this module, an operator a line."""
+    path = Path(__file__).with_name(name)
     lines = []
     for domain, operators in content.pop("domains").items():
         rows = [f"{json.dumps(n)}: {json.dumps(v, separators=(',', ':'))}" for n, v in operators.items()]
@@ -88,6 +88,10 @@ def main() -> None:
     head = json.dumps(content, indent=0)[1:-1].strip()
     path.write_text("{\n" + head + ',\n"domains": {\n' + ",\n".join(lines) + "\n}\n}\n")
     print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+def main() -> None:
+    write("schemas.json", table())
 
 
 if __name__ == "__main__":

@@ -7,13 +7,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 from .host.registry import registered
 from .registry import MICROSOFT, translators
-from .schema_table import type_name
+from .schema_table import type_name, write
 
 _BEFORE_THE_STANDARD = {("LayerNormalization", 1), ("SimplifiedLayerNormalization", 1)}
 
@@ -68,15 +66,7 @@ def table() -> dict[str, Any]:
 
 
 def main() -> None:
-    path = Path(__file__).with_name("schemas_microsoft.json")
-    content = table()
-    lines = []
-    for domain, operators in content.pop("domains").items():
-        rows = [f"{json.dumps(n)}: {json.dumps(v, separators=(',', ':'))}" for n, v in operators.items()]
-        lines.append(f"{json.dumps(domain)}: {{\n" + ",\n".join(rows) + "\n}")
-    head = json.dumps(content, indent=0)[1:-1].strip()
-    path.write_text("{\n" + head + ',\n"domains": {\n' + ",\n".join(lines) + "\n}\n}\n")
-    print(f"{path.name}: {path.stat().st_size} bytes")
+    write("schemas_microsoft.json", table())
 
 
 if __name__ == "__main__":
