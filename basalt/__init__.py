@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from basalt.runtime.kernel_cache import cache_clear, cache_info, cache_prune
     from basalt.runtime.program import Program
     from basalt.runtime.threads import get_num_threads, set_num_threads
+    from basalt.serialization import Kind, peek_kind
     from basalt.serialization.onnx import OnnxModel
     from basalt.session import (
         ExecutionMode,
@@ -47,6 +48,7 @@ _HOMES = {
     "GraphOptimizationLevel": "basalt.session",
     "InferenceSession": "basalt.session",
     "InvalidStateError": "basalt.errors",
+    "Kind": "basalt.serialization",
     "MLContext": "basalt.context",
     "MLGraph": "basalt.compiler.graph",
     "MLGraphBuilder": "basalt.compiler.builder",
@@ -72,6 +74,7 @@ _HOMES = {
     "get_device": "basalt.session",
     "get_num_threads": "basalt.runtime.threads",
     "load": "basalt.compiler.files",
+    "peek_kind": "basalt.serialization",
     "save": "basalt.compiler.files",
     "save_onnx": "basalt.compiler.onnx.export",
     "set_num_threads": "basalt.runtime.threads",
@@ -88,6 +91,7 @@ __all__ = [
     "GraphOptimizationLevel",
     "InferenceSession",
     "InvalidStateError",
+    "Kind",
     "MLContext",
     "MLGraph",
     "MLGraphBuilder",
@@ -114,6 +118,7 @@ __all__ = [
     "get_device",
     "get_num_threads",
     "load",
+    "peek_kind",
     "save",
     "save_onnx",
     "set_num_threads",

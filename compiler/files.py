@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from basalt import serialization
-from basalt.errors import UnsupportedError, ValidationError
+from basalt.errors import ModelFormatError, UnsupportedError, ValidationError
 from basalt.runtime.program import Program
-from basalt.serialization import MAGIC, EstimatorData, GraphData, ModuleData
+from basalt.serialization import MAGIC, EstimatorData, GraphData, Kind, ModuleData
 
 from .exchange import to_data
 from .executable import Executable
@@ -37,11 +37,19 @@ class Format:
     load: Callable[..., Any]
 
 
-def load(source: Any, *, threads: int | None = None, eager_first_run: bool | None = None) -> Model:
+def load(
+    source: Any,
+    expected: type | Kind | None = None,
+    *,
+    threads: int | None = None,
+    eager_first_run: bool | None = None,
+) -> Any:
     """The model in a file.
 
     Args:
         source: a path, bytes, or a binary file object, which is read from its position to its end.
+        expected: what the caller expects: a class, such as ``basalt.Estimator``, or the kind of a ``.bsl`` file, such
+            as ``basalt.Kind.CLUSTERS``; anything is taken by default.
         threads: threads to run on; None for the process's setting (``set_num_threads``).
         eager_first_run: whether first runs go through NumPy while code is compiled; None leaves it to BASALT_EAGER.
 
@@ -50,7 +58,8 @@ def load(source: Any, *, threads: int | None = None, eager_first_run: bool | Non
         or an Estimator.
 
     Raises:
-        ModelFormatError: for bytes that are truncated, damaged, or no model; names the place or the node.
+        ModelFormatError: for bytes that are truncated, damaged, or no model; names the place or the node. Also for
+            something else than ``expected``; says both.
         UnsupportedError: for a format or an operator that this version does not read.
         OSError: if the file cannot be read.
     """
@@ -60,7 +69,24 @@ def load(source: Any, *, threads: int | None = None, eager_first_run: bool | Non
     else:
         source, start = _peek(source)
         format = _by_content(start) or _by_suffix(name)
-    return (format or _BSL).load(source, threads=threads, eager=eager_first_run)
+    if not (expected is None or isinstance(expected, (type, Kind))):
+        raise ValidationError(f"load: expected is {expected!r}, which is neither a class nor a Kind")
+    found = (format or _BSL).load(source, threads=threads, eager=eager_first_run)
+    _check_expected(found, expected, name)
+    return found
+
+
+def _check_expected(found: Any, expected: type | Kind | None, name: str) -> None:
+    kind = getattr(found, "kind", None)
+    if expected is None or (kind == expected if isinstance(expected, Kind) else isinstance(found, expected)):
+        return
+    wanted = f"kind {int(expected)} ({expected.name})" if isinstance(expected, Kind) else expected.__name__
+    actual = f" of kind {int(kind)} ({kind.name})" if isinstance(kind, Kind) else ""
+    raise ModelFormatError(f"{name}: expected {wanted}, but the file holds {_article(type(found).__name__)}{actual}")
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIOU' else 'a'} {noun}"
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from basalt.errors import ModelFormatError, ValidationError
-from basalt.serialization import GraphData
+from basalt.serialization import GraphData, Kind
 
 from .exchange import from_data, to_data
 from .executable import Executable
@@ -19,8 +19,10 @@ __all__ = ["Model"]
 class Model(Executable):
     """A graph from a file, or from anywhere else than a builder.
 
-    ``metadata`` is what the file says of itself, free text by name.
+    ``metadata`` is what the file says of itself, free text by name; ``kind`` is that of its ``.bsl`` file.
     """
+
+    kind: Kind = Kind.GRAPH
 
     def __init__(
         self,

@@ -8,13 +8,16 @@ from .container import file_size, load, peek_kind, save, save_payload
 from .estimator_data import EstimatorData
 from .graph_data import AttrValue, Dim, GraphData, NodeData, TensorSpec
 from .header import MAGIC, VERSION
-from .kinds import Codec, Kind, read_payload, register_codec, write_payload
+from .kind_numbers import ESTIMATOR_KINDS, MODULE_KINDS, Kind
+from .kinds import Codec, read_payload, register_codec, write_payload
 from .module_data import ModuleData
 from .payload_reader import PayloadReader
 from .payload_writer import PayloadWriter
 
 __all__ = [
+    "ESTIMATOR_KINDS",
     "MAGIC",
+    "MODULE_KINDS",
     "VERSION",
     "AttrValue",
     "Codec",

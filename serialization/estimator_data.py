@@ -1,4 +1,4 @@
-"""Plain data of a fitted estimator and its codec: what a ``.bsl`` file of kind ESTIMATOR holds (docs/bsl-format.md)."""
+"""Plain data of a fitted estimator and its codec: what ``.bsl`` files of ESTIMATOR_KINDS hold (docs/bsl-format.md)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from .attributes import read_attribute, write_attribute
 from .graph_data import AttrValue, GraphData
 from .graph_reader import read_graph
 from .graph_writer import write_graph
+from .kind_numbers import Kind
 from .payload_reader import PayloadReader
 from .payload_writer import PayloadWriter
 
@@ -20,10 +21,14 @@ ESTIMATOR_LAYOUT = 1
 
 @dataclass(frozen=True)
 class EstimatorData:
-    """The graph of an estimator's methods, and facts about it by name, whose meaning the compiler checks."""
+    """The graph of an estimator's methods, and facts about it by name, whose meaning the compiler checks.
+
+    ``kind``, one of ESTIMATOR_KINDS, is its family's.
+    """
 
     facts: Mapping[str, AttrValue]
     graph: GraphData
+    kind: Kind = Kind.ESTIMATOR
 
 
 def write_estimator(writer: PayloadWriter, estimator: EstimatorData) -> None:
@@ -38,8 +43,8 @@ def write_estimator(writer: PayloadWriter, estimator: EstimatorData) -> None:
         write_graph(writer, estimator.graph)
 
 
-def read_estimator(reader: PayloadReader) -> EstimatorData:
-    """Read what :func:`write_estimator` wrote; raises ModelFormatError with offset and field path."""
+def read_estimator(reader: PayloadReader, kind: Kind = Kind.ESTIMATOR) -> EstimatorData:
+    """Read an estimator of ``kind``; raises ModelFormatError, with offset and field path, for other bytes."""
     with reader.field("layout"):
         layout = reader.u8()
         if layout != ESTIMATOR_LAYOUT:
@@ -56,4 +61,4 @@ def read_estimator(reader: PayloadReader) -> EstimatorData:
             facts[name] = read_attribute(reader)
     with reader.field("graph"):
         graph = read_graph(reader)
-    return EstimatorData(facts, graph)
+    return EstimatorData(facts, graph, kind)

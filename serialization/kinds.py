@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 from basalt.errors import ModelFormatError, ValidationError
@@ -17,6 +18,7 @@ from .estimator_data import EstimatorData, read_estimator, write_estimator
 from .graph_data import GraphData
 from .graph_reader import read_graph
 from .graph_writer import write_graph
+from .kind_numbers import ESTIMATOR_KINDS, MODULE_KINDS, Kind
 from .module_data import ModuleData, read_module, write_module
 from .payload_reader import PayloadReader
 from .payload_writer import PayloadWriter
@@ -24,17 +26,12 @@ from .payload_writer import PayloadWriter
 __all__ = ["Codec", "Kind", "codec_of", "known_kinds", "read_payload", "register_codec", "write_payload"]
 
 
-class Kind(IntEnum):
-    """Numbers of the kinds, as they stand in the header."""
-
-    GRAPH = 1
-    ESTIMATOR = 3
-    MODULE = 4
-
-
 @dataclass(frozen=True)
 class Codec:
-    """How one kind is stored: ``write(writer, data)`` and ``read(reader) -> data``, data being a ``data_type``."""
+    """How one kind is stored: ``write(writer, data)`` and ``read(reader) -> data``, data being a ``data_type``.
+
+    Kinds may share a data type, whose attribute ``kind`` then tells them apart.
+    """
 
     kind: IntEnum
     data_type: type
@@ -44,8 +41,8 @@ class Codec:
 
 _codecs: dict[int, Codec] = {
     Kind.GRAPH: Codec(Kind.GRAPH, GraphData, write_graph, read_graph),
-    Kind.ESTIMATOR: Codec(Kind.ESTIMATOR, EstimatorData, write_estimator, read_estimator),
-    Kind.MODULE: Codec(Kind.MODULE, ModuleData, write_module, read_module),
+    **{k: Codec(k, EstimatorData, write_estimator, partial(read_estimator, kind=k)) for k in ESTIMATOR_KINDS},
+    **{k: Codec(k, ModuleData, write_module, partial(read_module, kind=k)) for k in MODULE_KINDS},
 }
 
 
@@ -91,9 +88,13 @@ def read_payload(kind: int, reader: PayloadReader) -> Any:
 
 def write_payload(writer: PayloadWriter, data: object) -> IntEnum:
     """Encode ``data`` by the codec of its type and return its kind. Raises ValidationError if there is none."""
-    for codec in _codecs.values():
-        if isinstance(data, codec.data_type):
-            codec.write(writer, data)
-            return codec.kind
-    known = ", ".join(codec.data_type.__name__ for codec in _codecs.values())
+    fitting = {codec.kind: codec for codec in _codecs.values() if isinstance(data, codec.data_type)}
+    kind = getattr(data, "kind", None) if len(fitting) > 1 else next(iter(fitting), None)
+    if kind in fitting:
+        fitting[kind].write(writer, data)
+        return fitting[kind].kind
+    if fitting:
+        expected = ", ".join(f"{int(k)} ({k.name})" for k in fitting)
+        raise ValidationError(f"a {type(data).__name__} is of kind {kind!r}, expected one of {expected}")
+    known = ", ".join(dict.fromkeys(codec.data_type.__name__ for codec in _codecs.values()))
     raise ValidationError(f"no kind of .bsl file stores {type(data).__name__}; known: {known}")

@@ -1,4 +1,4 @@
-"""Plain data of a module and its codec: what a ``.bsl`` file of kind MODULE holds (docs/bsl-format.md)."""
+"""Plain data of a module and its codec: what ``.bsl`` files of MODULE_KINDS hold (docs/bsl-format.md)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .attributes import read_attribute, write_attribute
 from .graph_data import AttrValue, GraphData
 from .graph_reader import read_graph
 from .graph_writer import write_graph
+from .kind_numbers import Kind
 from .payload_reader import PayloadReader
 from .payload_writer import PayloadWriter
 
@@ -22,12 +23,13 @@ class ModuleData:
     """A graph that is called like a function.
 
     ``arguments`` and ``results`` say how the graph's inputs and outputs nest in what callers give and get: nested
-    tuples, whose meaning the compiler checks.
+    tuples, whose meaning the compiler checks. ``kind``, one of MODULE_KINDS, is its family's.
     """
 
     graph: GraphData
     arguments: tuple[AttrValue, ...]
     results: tuple[AttrValue, ...]
+    kind: Kind = Kind.MODULE
 
 
 def write_module(writer: PayloadWriter, module: ModuleData) -> None:
@@ -42,8 +44,8 @@ def write_module(writer: PayloadWriter, module: ModuleData) -> None:
         write_graph(writer, module.graph)
 
 
-def read_module(reader: PayloadReader) -> ModuleData:
-    """Read what :func:`write_module` wrote; raises ModelFormatError with offset and field path."""
+def read_module(reader: PayloadReader, kind: Kind = Kind.MODULE) -> ModuleData:
+    """Read a module of ``kind``; raises ModelFormatError, with offset and field path, for other bytes."""
     with reader.field("layout"):
         layout = reader.u8()
         if layout != MODULE_LAYOUT:
@@ -58,4 +60,4 @@ def read_module(reader: PayloadReader) -> ModuleData:
             structures.append(structure)
     with reader.field("graph"):
         graph = read_graph(reader)
-    return ModuleData(graph, *structures)
+    return ModuleData(graph, *structures, kind=kind)

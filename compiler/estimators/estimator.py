@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from basalt.errors import UnsupportedError, ValidationError
-from basalt.serialization import TensorSpec
+from basalt.serialization import Kind, TensorSpec
 
 from ..executable import Executable
 from ..ir import Constants, Graph
@@ -19,6 +19,7 @@ from .emitter import INPUT, INVERSE_INPUT
 from .facts import CHECK_OUTPUTS, Facts
 from .finishes import FINISHES
 from .pruning import pruned
+from .registry import kind_of
 from .rows import matrix
 
 __all__ = ["Estimator"]
@@ -64,6 +65,11 @@ class Estimator:
     def class_name(self) -> str:
         """The name of the class that it was made from."""
         return self._facts.class_name
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its ``.bsl`` file: its family's."""
+        return self._facts.kind or kind_of(self.class_name)
 
     @property
     def dtype(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from basalt.errors import ModelFormatError, UnsupportedError
-from basalt.serialization import AttrValue
+from basalt.serialization import AttrValue, Kind
 
 from .finishes import FINISHES
 from .vocabulary import Vocabularies, plain
@@ -26,7 +26,7 @@ class Facts:
 
     ``methods`` names the outputs of each method; ``classes`` are what ``predict``'s results stand for;
     ``finishes`` what is done to the outputs of some methods; ``vocabularies`` holds the categories of columns that are
-    not numbers.
+    not numbers. ``kind`` is that of the file that it was loaded from, which it keeps; None stands for its family's.
     """
 
     class_name: str
@@ -37,6 +37,7 @@ class Facts:
     classes: np.ndarray | None
     feature_names: tuple[str, ...] | None
     vocabularies: Vocabularies
+    kind: Kind | None = None
 
     @property
     def looks_up_classes(self) -> bool:

@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from basalt import serialization
 from basalt.errors import ModelFormatError
-from basalt.serialization import EstimatorData
+from basalt.serialization import EstimatorData, Kind
 
 from ..exchange import from_data, to_data
 from ..ir import Graph
 from .emitter import INPUT, INVERSE_INPUT
 from .estimator import Estimator
 from .facts import Facts
+from .registry import kind_of
 
 __all__ = ["load_estimator", "save_estimator"]
 
 
 def save_estimator(estimator: Estimator, path: str | os.PathLike[str]) -> None:
-    """Write an estimator to a file.
+    """Write an estimator to a file, of its family's kind; one that was loaded keeps the kind that it had.
 
     Raises:
         UnsupportedError: for classes or categories that no file holds.
         ValidationError: for an estimator larger than 2**31 - 25 bytes.
         OSError: if the file cannot be written.
     """
-    facts = estimator.facts.to_plain()
-    serialization.save(path, EstimatorData(facts, to_data(estimator.graph, estimator.constants)))
+    facts, graph = estimator.facts.to_plain(), to_data(estimator.graph, estimator.constants)
+    serialization.save(path, EstimatorData(facts, graph, estimator.kind))
 
 
 def load_estimator(data: EstimatorData, **options: Any) -> Estimator:
     """The estimator in plain data, which need not be trusted; ``options`` as for the constructor.
 
     Raises:
-        ModelFormatError: for data that are no estimator.
+        ModelFormatError: for data that are no estimator, and for a kind that is not of the estimator's family.
         UnsupportedError: for an operator that does not exist.
     """
-    facts = Facts.from_plain(data.facts)
+    facts = replace(Facts.from_plain(data.facts), kind=data.kind)
+    family = kind_of(facts.class_name)
+    if data.kind not in (family, Kind.ESTIMATOR):
+        raise ModelFormatError(
+            f"the file is of kind {int(data.kind)} ({data.kind.name}), but holds a {facts.class_name}, whose files are "
+            f"of kind {int(family)} ({family.name})"
+        )
     graph, constants = from_data(data.graph)
     _check(graph, facts)
     return Estimator(graph, constants, facts, **options)

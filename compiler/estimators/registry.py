@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from basalt.serialization import ESTIMATOR_KINDS, Kind
+
 from ..ir import Value
 from .emitter import Emitter
 
@@ -14,8 +16,10 @@ __all__ = [
     "Results",
     "Translator",
     "class_name",
+    "family",
     "inverse",
     "inverse_of",
+    "kind_of",
     "known_classes",
     "translator",
     "translator_of",
@@ -67,6 +71,7 @@ Inverse: TypeAlias = Callable[[Emitter, Any, Value], Value | None]
 """None where a step of a composition has none."""
 _translators: dict[str, Translator] = {}
 _inverses: dict[str, Inverse] = {}
+_kinds: dict[str, Kind] = {}
 
 
 def translator(*names: str) -> Callable[[Translator], Translator]:
@@ -87,6 +92,21 @@ def inverse(*names: str) -> Callable[[Inverse], Inverse]:
         return function
 
     return register
+
+
+def family(kind: Kind, *names: str) -> None:
+    """Say that files of scikit-learn's classes of these names are of ``kind``.
+
+    Raises TypeError for a kind that no estimator has, and for a class that has another.
+    """
+    for name in names:
+        if kind not in ESTIMATOR_KINDS or _kinds.setdefault(name, kind) is not kind:
+            raise TypeError(f"{name} cannot be of kind {kind.name}; it is of kind {kind_of(name).name}")
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of files of the class of that name: its family's, or ESTIMATOR if it is of none."""
+    return _kinds.get(name, Kind.ESTIMATOR)
 
 
 def class_name(estimator: Any) -> str:

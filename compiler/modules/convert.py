@@ -11,6 +11,7 @@ from basalt.errors import UnsupportedError, ValidationError
 
 from .arrays import as_array
 from .exporting import export
+from .kinds import kind_of
 from .module import Module
 from .program import translate
 from .requirement import require_torch
@@ -57,10 +58,10 @@ def from_torch(
         program, name = export(module, args, kwargs, dynamic_shapes), type(module).__name__
     else:
         raise ValidationError(f"from_torch: got {type(module).__name__}, expected a torch.nn.Module")
-    return _converted(program, name, dynamic_shapes, threads)
+    return _converted(program, name, dynamic_shapes, kind=kind_of(module), threads=threads)
 
 
-def _converted(program: Any, name: str, dynamic_shapes: Any, threads: int | None) -> Module:
+def _converted(program: Any, name: str, dynamic_shapes: Any, **options: Any) -> Module:
     signature = program.graph_signature
     changed = sorted({*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()})
     if changed:
@@ -75,7 +76,7 @@ def _converted(program: Any, name: str, dynamic_shapes: Any, threads: int | None
         nested = from_spec(program.call_spec.out_spec, results)
     except UnsupportedError as error:
         raise UnsupportedError(f"from_torch: {error}") from None
-    return Module(translated.graph, translated.constants, arguments=arguments, results=nested, threads=threads)
+    return Module(translated.graph, translated.constants, arguments=arguments, results=nested, **options)
 
 
 def _inputs(signature: Any, placeholders: Mapping[str, Any]) -> tuple[list[Structure], dict[str, str]]:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from basalt.errors import ModelFormatError, ValidationError
-from basalt.serialization import ModuleData
+from basalt.serialization import Kind, ModuleData
 
 from ..exchange import to_data
 from ..ir import Constants, Graph
 from ..model import Model
 from .arrays import as_array, as_tensor, is_tensor
+from .kinds import kind_of_name
 from .structure import Structure, check_structure, collect, describe, rebuild
 
 __all__ = ["Module"]
@@ -30,6 +31,7 @@ class Module(Model):
         graph, constants, metadata: as for a Model.
         arguments: how the arguments nest: a structure of (positional, keywords by name).
         results: how the results nest.
+        kind: the kind of its file: its class's family.
         threads: threads to run on, None for the process's setting.
         eager: whether first runs go through NumPy while code is compiled, None to ask BASALT_EAGER.
     """
@@ -42,11 +44,13 @@ class Module(Model):
         *,
         arguments: Structure,
         results: Structure,
+        kind: Kind = Kind.MODULE,
         threads: int | None = None,
         eager: bool | None = None,
     ) -> None:
         super().__init__(graph, constants, metadata, threads=threads, eager=eager)
         self._arguments, self._results = arguments, results
+        self.kind = kind
         self._output_names = tuple(name for name, _ in graph.outputs)
         self._keywords = tuple(key for key, _ in arguments[2][1:])
 
@@ -84,19 +88,24 @@ class Module(Model):
         return rebuild(self._results, [as_tensor(a) for a in arrays] if torch_given else arrays)
 
     def to_data(self) -> ModuleData:
-        """The plain data of the module, which a ``.bsl`` file of kind MODULE holds; arrays are shared."""
-        return ModuleData(to_data(self.graph, self.constants, self.metadata), self._arguments, self._results)
+        """The plain data of the module, which a ``.bsl`` file of its kind holds; arrays are shared."""
+        graph = to_data(self.graph, self.constants, self.metadata)
+        return ModuleData(graph, self._arguments, self._results, self.kind)
 
     @classmethod
     def from_module_data(cls, data: ModuleData, **options: Any) -> Module:
         """The module in plain data, which need not be trusted; ``options`` as for the constructor.
 
         Raises:
-            ModelFormatError: for data that are no module.
+            ModelFormatError: for data that are no module, and for a kind that is not of its class's family.
             UnsupportedError: for an operator that does not exist.
         """
         from ..exchange import from_data
 
+        if data.kind not in (kind_of_name(data.graph.name), Kind.MODULE):
+            raise ModelFormatError(
+                f"the file is of kind {int(data.kind)} ({data.kind.name}), but holds a module {data.graph.name!r}"
+            )
         graph, constants = from_data(data.graph)
         check_structure(data.arguments, len(graph.inputs), "arguments")
         check_structure(data.results, len(graph.outputs), "results")
@@ -104,7 +113,8 @@ class Module(Model):
         if kind != "tuple" or [part[0] for part in parts if isinstance(part, tuple)] != ["tuple", "dict"]:
             raise ModelFormatError(f"arguments: {data.arguments!r} is no pair of a tuple and a dictionary")
         try:
-            return cls(graph, constants, data.graph.metadata, arguments=data.arguments, results=data.results, **options)
+            nested = {"arguments": data.arguments, "results": data.results, "kind": data.kind}
+            return cls(graph, constants, data.graph.metadata, **nested, **options)
         except ValidationError as error:
             raise ModelFormatError(str(error)) from None
 

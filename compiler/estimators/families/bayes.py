@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ..emitter import Emitter
-from ..registry import Frame, Results, translator
+from ..registry import Frame, Results, family, translator
 from .scores import class_of
+
+family(Kind.NAIVE_BAYES, "GaussianNB")
 
 
 @translator("GaussianNB")

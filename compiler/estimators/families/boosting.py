@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ...ir import Value
 from ..emitter import Emitter
-from ..registry import Frame, Results, class_name, translator
+from ..registry import Frame, Results, class_name, family, translator
 from ..translate import frame_of, translate
 from .flat_trees import FlatTrees, flatten
 from .scores import add_log, class_of, two_columns
+
+family(Kind.GRADIENT_BOOSTING, "GradientBoostingClassifier", "GradientBoostingRegressor")
+family(Kind.GRADIENT_BOOSTING, "HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
 
 _LINKS = {"IdentityLink": "", "LogLink": "exp", "LogitLink": "sigmoid"}
 CATEGORIES = np.arange(256)

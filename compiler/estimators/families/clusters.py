@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ..emitter import Emitter
-from ..registry import Frame, Results, translator
+from ..registry import Frame, Results, family, translator
+
+family(Kind.CLUSTERS, "KMeans", "MiniBatchKMeans")
 
 
 @translator("KMeans", "MiniBatchKMeans")

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ...ir import Value
 from ..emitter import Emitter
-from ..registry import Frame, Results, class_name, inverse, inverse_of, translator
+from ..registry import Frame, Results, class_name, family, inverse, inverse_of, translator
 from ..translate import frame_of, translate
+
+family(Kind.COMPOSITION, "Pipeline", "ColumnTransformer", "FeatureUnion", "FunctionTransformer")
 
 
 def _is_nothing(step: Any) -> bool:

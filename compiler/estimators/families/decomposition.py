@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ...ir import Value
 from ..emitter import Emitter
-from ..registry import Frame, Results, inverse, translator
+from ..registry import Frame, Results, family, inverse, translator
+
+family(Kind.DECOMPOSITION, "PCA", "TruncatedSVD")
 
 
 def _whitening(estimator: Any) -> np.ndarray | None:

@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ...ir import Value
 from ..emitter import Emitter
-from ..registry import Frame, Results, translator
+from ..registry import Frame, Results, family, translator
 from ..vocabulary import is_missing
+
+family(Kind.ENCODER, "OneHotEncoder", "OrdinalEncoder")
 
 
 def _categories(e: Emitter, estimator: Any, x: Frame) -> list[np.ndarray]:

@@ -6,10 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ..emitter import Emitter
-from ..registry import Frame, Results, translator
+from ..registry import Frame, Results, family, translator
 from .flat_trees import FlatTrees, flatten
 from .scores import add_log, class_of
+
+family(
+    Kind.DECISION_TREE, "DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"
+)
+family(Kind.FOREST, "RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor")
 
 
 def _trees(estimator: Any) -> list[Any]:

@@ -6,10 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ...ir import Value
 from ..emitter import Emitter
-from ..registry import Frame, Results, translator
+from ..registry import Frame, Results, family, translator
 from .scores import add_log, class_of, two_columns
+
+family(Kind.LINEAR_REGRESSOR, "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV")
+family(Kind.LINEAR_REGRESSOR, "LinearSVR", "SGDRegressor", "HuberRegressor", "BayesianRidge", "Lars", "LassoLars")
+family(
+    Kind.LINEAR_CLASSIFIER, "LogisticRegression", "LogisticRegressionCV", "LinearSVC", "RidgeClassifier", "Perceptron"
+)
 
 
 def scores(e: Emitter, x: Frame, weights: Any, intercept: Any) -> Value:

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ...ir import Value
 from ..emitter import Emitter
-from ..registry import Frame, Results, translator
+from ..registry import Frame, Results, family, translator
 from .scores import class_of
+
+family(Kind.NEIGHBOURS, "KNeighborsClassifier", "KNeighborsRegressor")
 
 
 def _distances(e: Emitter, estimator: Any, x: Frame) -> tuple[Value, str]:

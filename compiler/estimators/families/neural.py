@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ...ir import Value
 from ..emitter import Emitter
-from ..registry import Frame, Results, translator
+from ..registry import Frame, Results, family, translator
 from .scores import add_log, class_of, two_columns
+
+family(Kind.NEURAL_NETWORK, "MLPClassifier", "MLPRegressor")
 
 _ACTIVATIONS = {"identity": "", "logistic": "sigmoid", "tanh": "tanh", "relu": "relu"}
 

@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ...ir import Value
 from ..emitter import Emitter
-from ..registry import Frame, Results, inverse, translator
+from ..registry import Frame, Results, family, inverse, translator
+
+family(Kind.SCALER, "StandardScaler", "RobustScaler", "MinMaxScaler", "MaxAbsScaler", "Normalizer")
+family(Kind.FEATURE_EXPANSION, "PolynomialFeatures")
 
 
 def _sum_and_factor(estimator: Any) -> tuple[Any, Any]:

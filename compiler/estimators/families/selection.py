@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from basalt.serialization import Kind
+
 from ..emitter import Emitter
-from ..registry import Frame, Results, translator
+from ..registry import Frame, Results, family, translator
+
+family(Kind.SELECTOR, "SelectKBest", "SelectPercentile", "SelectFromModel", "VarianceThreshold")
 
 
 @translator("SelectKBest", "SelectPercentile", "SelectFromModel", "VarianceThreshold")

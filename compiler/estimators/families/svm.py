@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from basalt.serialization import Kind
+
 from ...ir import Value
 from ..emitter import Emitter
 from ..finishes import PAIRS
-from ..registry import Frame, Results, translator
+from ..registry import Frame, Results, family, translator
 from .scores import class_of
+
+family(Kind.KERNEL_MACHINE, "SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 
 
 def _kernel(e: Emitter, estimator: Any, x: Frame) -> Value:
