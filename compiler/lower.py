@@ -9,6 +9,7 @@ from basalt.runtime.spec import KernelCode, ProgramSpec, Row, Slot, TensorSpec
 
 from .codegen.kernel import Call
 from .codegen.lowering import Lowering
+from .codegen.work import bytes_moved
 from .ir import Constants, Graph
 from .memory import plan_memory
 from .views import Storage, View
@@ -67,6 +68,9 @@ def _row(call: Call, kernel: int) -> Row:
         min_chunk=call.min_chunk,
         serial=call.serial,
         label=call.label,
+        operations=call.operations,
+        nbytes=bytes_moved(call),
+        dtype=call.dtype,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -80,6 +81,10 @@ class Conv2d(_Convolution):
             fail(f"{outputs} output channels cannot be divided into {groups} groups")
         return [self.output_type(t, a, batches, outputs, window_outputs(tuple(sizes), tuple(window), a))]
 
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        _, *taps = pick(t.filter.shape, a["filter_layout"], "oihw")
+        return 2 * int(out[0].size) * math.prod(map(int, taps))
+
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         image = arrange(widen(x.input), a["input_layout"], "nchw")
         weights = arrange(widen(x.filter), a["filter_layout"], "oihw")
@@ -120,6 +125,10 @@ class ConvTranspose2d(_Convolution):
             fail(f"{channels} input channels cannot be divided into {a['groups']} groups")
         results = tuple(_transposed_size(axis, sizes[i], window[i], i, a) for i, axis in enumerate(("height", "width")))
         return [self.output_type(t, a, batches, outputs * a["groups"], results)]
+
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        _, *taps = pick(t.filter.shape, a["filter_layout"], "iohw")
+        return 2 * int(t.input.size) * math.prod(map(int, taps))
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         image = arrange(widen(x.input), a["input_layout"], "nchw")

@@ -33,6 +33,9 @@ class Expressed(Operator):
         dtypes = {o.name: t.dtype for o, t in zip(self.operands, types) if t is not None}
         return typed(self.expression_for(a), {**dtypes, "output": output.dtype}, self.parameters)
 
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        return int(out[0].size)
+
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         present = {o.name: np.asarray(getattr(x, o.name)) for o in self.operands if getattr(x, o.name) is not None}
         types = [_type_of(present[o.name]) if o.name in present else None for o in self.operands]

@@ -52,6 +52,9 @@ class Gemm(Operator):
             fail(f"c has shape {text(t.c.shape)}, expected one that can be broadcast to {text(shape)}")
         return [TensorType(t.a.dtype, shape)]
 
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        return 2 * int(out[0].size) * int(t.a.shape[0 if a["a_transpose"] else 1])
+
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         first = widen(x.a).T if a["a_transpose"] else widen(x.a)
         second = widen(x.b).T if a["b_transpose"] else widen(x.b)
@@ -83,6 +86,9 @@ class Matmul(Operator):
             fail(f"a has {t.a.shape[-1]} columns, but b has {t.b.shape[-2]} rows; expected equal numbers")
         batches = broadcast(t.a.shape[:-2], t.b.shape[:-2])
         return [TensorType(t.a.dtype, check_shape((*batches, t.a.shape[-2], t.b.shape[-1]), zero=True))]
+
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        return 2 * int(out[0].size) * int(t.a.shape[-1])
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         with np.errstate(all="ignore"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -74,6 +75,10 @@ class _Pool2d(Operator):
         with np.errstate(all="ignore"):
             result = self.pool(image, window, sizes, a)
         return [arrange(narrow(result, out[0]), "nchw", a["layout"])]
+
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        window = a["window_dimensions"] or pick(t.input.shape, a["layout"], "hw")
+        return int(out[0].size) * math.prod(map(int, window))
 
     @abstractmethod
     def pool(self, image: np.ndarray, window: Sequence[int], sizes: Sequence[int], a: Attrs) -> np.ndarray:

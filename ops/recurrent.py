@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -89,6 +90,10 @@ class _Recurrent(Operator):
                 expect_shape(name, given.shape, shape)
         if a["activations"] is None:
             a["activations"] = self.default_activations
+
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        vectors = math.prod(map(int, t.input.shape[:-1]))
+        return 2 * vectors * (int(t.weight.size) + int(t.recurrent_weight.size))
 
     def infer_cell(self, t: Types, a: Attrs) -> TensorType:
         batch, features = t.input.shape

@@ -47,6 +47,9 @@ class Reduction(Operator):
             TensorType(t.input.dtype, check_shape(reduced_shape(t.input.shape, axes, a["keep_dimensions"]), zero=True))
         ]
 
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        return int(t.input.size)
+
     def before_term(self, dtype: str) -> Term:
         """The typed :attr:`before`, in a data type."""
         return typed(self.before, {"input": dtype, "output": dtype})

@@ -122,6 +122,13 @@ class Operator(ABC):
         Must not modify its operands; may return views of them.
         """
 
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        """The arithmetic operations on elements, for types of known sizes; what only moves data has none.
+
+        A multiplication and an addition of a product count as two, every function of an element as one.
+        """
+        return 0
+
     @property
     def variadic(self) -> bool:
         return bool(self.operands) and self.operands[0].variadic

@@ -35,6 +35,12 @@ class RowTime(NamedTuple):
     """The compiler's estimate, for one core."""
     chunks: int
     """Pieces that the row is cut into; 1 if it runs on one thread."""
+    operations: int
+    """Operations on numbers, of :attr:`dtype`."""
+    nbytes: int
+    """Bytes that the row reads and writes at least."""
+    dtype: str
+    """float32, float64 or int8; empty if the row only moves data."""
 
 
 def profile(program: Program, feeds: Mapping[str, Any], repeats: int = 20) -> list[RowTime]:
@@ -90,6 +96,16 @@ def _summary(program: Program, frame: Frame, times: np.ndarray) -> list[RowTime]
     chunks = frame.rows[:, RowWord.CHUNKS]
     kernels = program.spec.kernels
     return [
-        RowTime(row.label, kernels[row.kernel].label, float(medians[i]), float(bests[i]), row.cost, int(chunks[i]))
+        RowTime(
+            label=row.label,
+            kernel=kernels[row.kernel].label,
+            median=float(medians[i]),
+            best=float(bests[i]),
+            estimate=row.cost,
+            chunks=int(chunks[i]),
+            operations=row.operations,
+            nbytes=row.nbytes,
+            dtype=row.dtype,
+        )
         for i, row in enumerate(program.spec.rows)
     ]

@@ -18,6 +18,7 @@ from basalt.cli.cache import cache
 from basalt.cli.compile import compile_command
 from basalt.cli.export import export
 from basalt.cli.ops import ops
+from basalt.cli.profile import profile_command
 from basalt.cli.run import run_command
 from basalt.cli.show import show
 from basalt.errors import BasaltError
@@ -38,7 +39,7 @@ def cli(context: click.Context) -> None:
     help_if_alone(context)
 
 
-for command in (run_command, compile_command, show, export, cache, ops):
+for command in (run_command, compile_command, profile_command, show, export, cache, ops):
     cli.add_command(command)
 
 

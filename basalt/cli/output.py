@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import click
 
-__all__ = ["compiling", "json_option", "note", "print_json", "print_table", "seconds_text", "size_text"]
+__all__ = ["compiling", "json_option", "measuring", "note", "print_json", "print_table", "seconds_text", "size_text"]
 
 Progress: TypeAlias = Callable[[int, int, float], None]
 """Takes the kernels that are ready, the kernels of the program, the seconds that the last one took."""
@@ -86,6 +86,22 @@ def compiling() -> Iterator[Progress]:
         yield lambda done, total, seconds: bar.update(
             task, completed=done, total=total, count=f"{done} of {total} kernels"
         )
+
+
+@contextmanager
+def measuring(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows on stderr, on a terminal only, what is being done while the block runs, and how many of how many parts."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (SpinnerColumn(), TextColumn(what), BarColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def size_text(size: int) -> str:

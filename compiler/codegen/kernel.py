@@ -19,7 +19,7 @@ class Call:
 
     ``slots`` are views (buffer addresses), ints and floats. ``in_place`` pairs views that are read with results that
     may take over their memory: they have the same strides, and each element is read before it is written and never
-    after.
+    after. ``operations`` and ``dtype`` are :class:`basalt.runtime.Row`'s.
     """
 
     source: str
@@ -34,6 +34,8 @@ class Call:
     in_place: tuple[tuple[View, View], ...] = ()
     kind: str = ""
     label: str = ""
+    operations: int = 0
+    dtype: str = ""
 
 
 @dataclass

@@ -19,6 +19,7 @@ from .elementwise import copy_call, elementwise_call, fill_call
 from .epilogue import Epilogue
 from .kernel import Call, KernelBuilder
 from .placement import place_outputs
+from .work import arithmetic_dtype, operations_of
 
 
 class Lowering:
@@ -139,6 +140,7 @@ class Lowering:
             node.op if node.op != FUSED else "+".join(n.op for n in node.body.nodes)
         )
         at_node(self._label)
+        before = len(self.calls)
         try:
             self._dispatch(node)
         except BasaltError:
@@ -148,6 +150,14 @@ class Lowering:
         for temporary, place in self._copies:
             self.copy(temporary, place)
         self._copies.clear()
+        self._note_work(node, before)
+
+    def _note_work(self, node: Node, first: int) -> None:
+        """Put a node's arithmetic down to the costliest of its calls; the others prepare for it."""
+        made = range(first, len(self.calls))
+        if made and (operations := operations_of(node)):
+            main = max(made, key=lambda i: self.calls[i].cost)
+            self.calls[main] = replace(self.calls[main], operations=operations, dtype=arithmetic_dtype(node))
 
     def _dispatch(self, node: Node) -> None:
         if all(v.type.size == 0 for v in node.outputs):

@@ -66,6 +66,9 @@ class DeformConv(Operator):
             expect_shape("bias", t.bias.shape, (outputs,), "the number of output channels")
         return [TensorType(t.input.dtype, check_shape((batches, outputs, *places), zero=True))]
 
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        return 2 * int(out[0].size) * math.prod(map(int, t.filter.shape[1:]))
+
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         weights, groups = widen(x.filter), a["groups"]
         shape: Any = out[0].shape

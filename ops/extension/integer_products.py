@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -79,6 +80,9 @@ class MatmulInteger(Operator):
         batches = broadcast(tuple(left), tuple(right))
         return [TensorType("int32", check_shape((*batches, rows, columns), zero=True))]
 
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        return 2 * int(out[0].size) * int(t.a.shape[-1])
+
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         left = _centred(x.a, as_lines(x.a_zero_point, columns=False))
         right = _centred(x.b, as_lines(x.b_zero_point, columns=True))
@@ -121,6 +125,9 @@ class ConvInteger(Operator):
             expect_shape("filter_zero_point", t.filter_zero_point.shape, (outputs,), "the number of output channels")
         shape = (batches, outputs, *window_outputs(tuple(sizes), tuple(window), a))
         return [TensorType("int32", check_shape(shape, zero=True))]
+
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        return 2 * int(out[0].size) * math.prod(map(int, t.filter.shape[1:]))
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         zero_point = None if x.filter_zero_point is None else np.asarray(x.filter_zero_point).reshape(-1, 1, 1, 1)

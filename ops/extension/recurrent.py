@@ -100,6 +100,10 @@ class Recurrent(Operator):
         every = TensorType(t.input.dtype, check_shape((steps, *state), zero=True))
         return [every, last, last] if mode == "lstm" else [every, last]
 
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        steps, batch, _ = map(int, t.input.shape)
+        return 2 * steps * batch * (int(t.weight.size) + int(t.recurrent_weight.size))
+
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         return [narrow(value, output) for value, output in zip(run(x, a), out)]
 

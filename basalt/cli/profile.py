@@ -1,0 +1,177 @@
+"""``bslc profile``: where a model's time goes, kernel by kernel, and how near each comes to the machine's limits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from basalt.cli.arguments import NAMED_FILE, model_argument, shape_options
+from basalt.cli.output import compiling, json_option, measuring, print_json, print_table, seconds_text
+
+if TYPE_CHECKING:
+    from basalt.compiler.peaks import Peaks
+    from basalt.runtime.profile import RowTime
+
+__all__ = ["profile_command"]
+
+_LABEL = 48
+
+
+@click.command("profile")
+@model_argument
+@click.option(
+    "--input",
+    "inputs",
+    type=NAMED_FILE,
+    metavar=NAMED_FILE.name,
+    multiple=True,
+    help="An input's values; random numbers where none are given.",
+)
+@shape_options
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]")
+@click.option("--repeats", type=click.IntRange(min=1), metavar="N", default=20, show_default=True, help="Runs.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Of the random numbers."
+)
+@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Print only the N rows that take longest.")
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.json",
+    help="Also write the rows as a trace that ui.perfetto.dev and chrome://tracing open.",
+)
+@json_option
+def profile_command(
+    model: Path,
+    inputs: tuple[tuple[str | None, Path], ...],
+    shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    dims: tuple[tuple[str, int], ...],
+    threads: int | None,
+    repeats: int,
+    seed: int,
+    top: int | None,
+    trace: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure every kernel of MODEL: its time, and that as a share of the least that this machine could need.
+
+    The machine's limits are measured first: products a second, and bytes a second from caches and memory. A kernel at
+    100% does its arithmetic, or moves its data, as fast as a loop that does nothing else.
+    """
+    from basalt.cli import feeding, models
+    from basalt.runtime.profile import profile
+    from basalt.runtime.program import Program
+    from basalt.runtime.threads import THREADS
+
+    loaded = models.load(model, shapes)
+    feeds, sizes = feeding.feeds_and_sizes(loaded, inputs, shapes, dims, seed)
+    if threads is not None:
+        models.set_threads(threads)
+    with compiling() as show:
+        program, _ = models.compile_for(loaded, sizes.shapes, show, feeds)
+    if not isinstance(program, Program):
+        raise click.ClickException(
+            "BASALT_DEBUG=interpret runs everything through NumPy: there are no kernels to measure"
+        )
+    peaks = _peaks(THREADS.count)
+    with measuring("running"):
+        rows = profile(program, feeds, repeats)
+    entries = [_entry(i, row, peaks) for i, row in enumerate(rows)]
+    if trace is not None:
+        _write_trace(trace, entries, model.name)
+    if as_json:
+        print_json({"shapes": sizes.shapes, "threads": peaks.threads, "peaks": _limits(peaks), "rows": entries})
+        return
+    _print(entries, peaks, top)
+
+
+def _peaks(threads: int) -> Peaks:
+    from basalt.compiler.peaks import measure_peaks
+
+    with measuring("measuring the machine's limits") as show:
+        return measure_peaks(threads, show)
+
+
+def _entry(index: int, row: RowTime, peaks: Peaks) -> dict[str, Any]:
+    """One row for JSON: seconds, operations and bytes a second, and its least time as a share of its time."""
+    seconds = row.median / 1e9
+    least = peaks.seconds(row.operations, row.nbytes, row.dtype)
+    return {
+        "row": index,
+        "label": row.label,
+        "kernel": row.kernel,
+        "seconds": seconds,
+        "best_seconds": row.best / 1e9,
+        "chunks": row.chunks,
+        "operations": row.operations,
+        "bytes": row.nbytes,
+        "dtype": row.dtype,
+        "operations_per_second": row.operations / seconds if seconds else None,
+        "bytes_per_second": row.nbytes / seconds if seconds else None,
+        "peak_share": least / seconds if seconds else None,
+    }
+
+
+def _limits(peaks: Peaks) -> dict[str, Any]:
+    return {
+        "operations_per_second": dict(peaks.operations),
+        "bytes_per_second": {str(size): speed for size, speed in peaks.bandwidth},
+    }
+
+
+def _print(entries: Sequence[dict[str, Any]], peaks: Peaks, top: int | None) -> None:
+    total = sum(entry["seconds"] for entry in entries)
+    shown = entries if top is None else sorted(entries, key=lambda e: -e["seconds"])[:top]
+    columns = ["#", "operators", "kernel", "time", "%", "GFLOP/s", "GB/s", "% of peak", "chunks"]
+    print_table(columns, [_cells(entry, total) for entry in shown], right=[c for c in columns if c[0] not in "ok"])
+    speeds = ", ".join(f"{name} {speed / 1e9:.0f} GFLOP/s" for name, speed in peaks.operations.items())
+    print(f"{len(entries)} rows, {seconds_text(total)} in all on {peaks.threads} thread{'s'[: peaks.threads > 1]}")
+    print(f"limits measured here: {speeds}; memory {peaks.memory / 1e9:.1f} GB/s")
+
+
+def _cells(entry: dict[str, Any], total: float) -> list[str]:
+    label = entry["label"] if len(entry["label"]) <= _LABEL else entry["label"][: _LABEL - 3] + "..."
+    speed, moved, share = entry["operations_per_second"], entry["bytes_per_second"], entry["peak_share"]
+    return [
+        str(entry["row"]),
+        label,
+        entry["kernel"],
+        seconds_text(entry["seconds"]),
+        f"{100 * entry['seconds'] / total:.1f}" if total else "",
+        f"{speed / 1e9:.1f}" if speed and entry["dtype"] else "",
+        f"{moved / 1e9:.1f}" if moved else "",
+        f"{100 * share:.0f}" if share else "",
+        str(entry["chunks"]),
+    ]
+
+
+def _write_trace(path: Path, entries: Sequence[dict[str, Any]], name: str) -> None:
+    """The rows one after another, each as long as its median, in the trace event format of Chromium."""
+    from basalt.serialization.atomic import atomic_file
+
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "pid": 1, "tid": 1, "name": "process_name", "args": {"name": name}},
+        {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": "kernels"}},
+    ]
+    start = 0.0
+    for entry in entries:
+        duration = entry["seconds"] * 1e6
+        events.append(
+            {
+                "ph": "X",
+                "pid": 1,
+                "tid": 1,
+                "ts": start,
+                "dur": duration,
+                "name": entry["label"] or entry["kernel"],
+                "cat": entry["kernel"],
+                "args": {key: value for key, value in entry.items() if key not in ("label", "kernel")},
+            }
+        )
+        start += duration
+    with atomic_file(str(path)) as file:
+        file.write(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}).encode())
