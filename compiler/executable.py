@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,7 @@ class Executable:
         threads: int | None = None,
         eager: bool | None = None,
         max_programs: int = MAX_PROGRAMS,
+        canonical: Mapping[str, int] | None = None,
     ) -> None:
         """
         Args:
@@ -54,6 +56,9 @@ class Executable:
             threads: threads to run on, None for the process's setting.
             eager: whether to run through NumPy while compiling takes long; None asks BASALT_EAGER.
             max_programs: the programs to keep for a graph with symbolic dimensions.
+            canonical: a size for each symbolic dimension. Choices between kernels by size are then those for these
+                sizes, whichever sizes come first, so that results do not depend on what ran before. Without them, they
+                are those of the first program. (Runs through NumPy differ by rounding all the same: ``eager=False``.)
 
         Raises:
             ValidationError: for symbolic dimensions that no input's shape determines.
@@ -69,6 +74,8 @@ class Executable:
         self._programs = ProgramCache(self._plan, _eager(eager), max_programs)
         self._ready = self._programs.ready
         self._choices: Choices | None = None
+        self._canonical = canonical
+        self._canonical_spec: ProgramSpec | None = None
         self._output_shapes: dict[Any, dict[str, tuple[int, ...]]] = {}
 
     @property
@@ -254,7 +261,11 @@ class Executable:
             raise ValidationError(f"{error} (with {given})") from None
 
     def _spec(self, shapes: Mapping[str, Iterable[int]] | None) -> ProgramSpec:
-        return program_spec(self._specialized(self._sizes(shapes)), self._constants)
+        graph = self._specialized(self._sizes(shapes))
+        if self._static or self._canonical is None:
+            return program_spec(graph, self._constants)
+        with self._similar():
+            return program_spec(graph, self._constants)
 
     def _plan(self, key: Signature) -> tuple[Plan, Any]:
         self.check_usable("run")
@@ -267,12 +278,38 @@ class Executable:
 
     def _similar_plan(self, graph: Graph) -> Plan:
         """A plan that shares kernels with those for other sizes."""
+        with self._similar():
+            return plan_program(graph, self._constants, self._threads)
+
+    def _similar(self) -> AbstractContextManager[None]:
+        """What has programs follow the choices of the first one, or of the canonical sizes."""
         from .codegen.choices import Choices, remembering
 
+        if self._canonical is not None:
+            self.canonical_spec()
+            assert self._choices is not None
+            return remembering(self._choices.following())
         if self._choices is None:
             self._choices = Choices()
-        with remembering(self._choices):
-            return plan_program(graph, self._constants, self._threads)
+        return remembering(self._choices)
+
+    def canonical_spec(self) -> ProgramSpec:
+        """The program of the canonical sizes: written, not compiled.
+
+        Raises:
+            ValidationError: without canonical sizes, or for sizes that the graph does not allow.
+            UnsupportedError: for an operator that cannot be compiled.
+        """
+        if self._canonical is None:
+            raise ValidationError(f"{self!r} has no canonical sizes")
+        if self._canonical_spec is None:
+            from .codegen.choices import Choices, remembering
+
+            choices = Choices()
+            with remembering(choices):
+                spec = program_spec(self._specialized(self._canonical), self._constants)
+            self._choices, self._canonical_spec = choices, spec
+        return self._canonical_spec
 
     def check_usable(self, what: str) -> None:
         """Raise InvalidStateError, starting with ``what``, if the graph was destroyed."""

@@ -2,6 +2,9 @@
 
 A choice that is best for one number of rows is often nearly as good for another, while a kernel for the best one would
 have to be compiled. What the first program of a graph chose at a node is chosen again, unless it is much worse.
+
+Choices can also be settled: made once, for sizes that are named beforehand. Programs then follow them without adding to
+them, so that none depends on which others there were before it.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-__all__ = ["Choices", "at_node", "choose", "prefer", "remembering", "stays"]
+__all__ = ["Choices", "agree", "at_node", "choose", "prefer", "remembering", "stays"]
 
 WORSE = 1.5
 """How many times the best choice's cost an earlier one's may be."""
@@ -25,6 +28,17 @@ class Choices:
         self.made: dict[tuple[str, int, tuple[int, ...]], int] = {}
         self.sizes: dict[tuple[str, int], tuple[int, ...]] = {}
         self.ways: dict[tuple[str, int], tuple[bool, int]] = {}
+        self.agreed: dict[tuple[str, int], bool] = {}
+        self.settled = False
+        """Whether they were made for sizes that were named beforehand."""
+
+    def following(self) -> Choices:
+        """Choices for one program that follow these, which stay as they are."""
+        copied = Choices()
+        copied.made, copied.sizes = dict(self.made), dict(self.sizes)
+        copied.ways, copied.agreed = dict(self.ways), dict(self.agreed)
+        copied.settled = True
+        return copied
 
 
 class _State(threading.local):
@@ -86,3 +100,15 @@ def prefer(best: bool, size: int) -> bool:
         return best
     way, before = choices.ways.setdefault(_place(), (best, size))
     return way if before <= LIKE * size and size <= LIKE * before else best
+
+
+def agree(best: bool) -> bool:
+    """Which of two ways to go that add up in different orders: the settled one, so that all programs give equal bits.
+
+    Where choices are not settled, ``best``.
+    """
+    choices = _STATE.choices
+    if choices is None:
+        return best
+    earlier = choices.agreed.setdefault(_place(), best)
+    return earlier if choices.settled else best
