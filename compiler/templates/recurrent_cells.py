@@ -151,10 +151,10 @@ class _Lstm(Cell):
         else:
             f = self.gate(0, self._seen(2, self.total(2), c))
         g = self.gate(1, self.total(3))
-        c = self.call("add", self.call("mul", f, c), self.call("mul", i, g))
-        self.keep("c", c)
-        o = self.gate(0, self._seen(1, self.total(1), c))
-        self.finish(self.call("mul", o, self.activate(2, c)))
+        new = self.call("add", self.call("mul", f, c), self.call("mul", i, g))
+        self.keep("c", new)
+        o = self.gate(0, self._seen(1, self.total(1), c if self.attrs["peephole_previous"] else new))
+        self.finish(self.call("mul", o, self.activate(2, new)))
 
     def _seen(self, place: int, total: str, c: str) -> str:
         """What goes into a gate, with what its peephole sees of a cell state."""
