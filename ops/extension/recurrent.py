@@ -38,8 +38,9 @@ class Recurrent(Operator):
 
     Gates stand in the weights' rows and the bias in the order z, r, h (gru) or i, o, f, c (lstm); the bias holds the
     input's for all gates, then the state's. With ``linear_before_reset`` a gru's reset gate is applied after the matrix
-    product. A lstm's peepholes see the previous cell state in the gates i and f and the new one in o;
-    ``input_forget`` makes f = 1 - i. ``clip`` bounds what goes into the activations of the gates.
+    product. A lstm's peepholes see the previous cell state in the gates i and f and the new one in o, or with
+    ``peephole_previous`` the previous one in all three, as WebNN's do; ``input_forget`` makes f = 1 - i. ``clip``
+    bounds what goes into the activations of the gates.
 
     Entry b of the batch takes ``sequence_lens[b]`` steps; a reversed walk begins at the last of them. Behind them Y is
     0. Y_h and Y_c are the states after the last step, 0 for no steps (as ONNX Runtime has it).
@@ -74,6 +75,7 @@ class Recurrent(Operator):
         Option("activation_beta", nullable(sequence(double)), None, "beta of each of them"),
         Option("clip", nullable(double), None, "the bound of what goes into a gate's activation"),
         Option("input_forget", boolean, False, "whether a lstm's forget gate is 1 less its input gate"),
+        Option("peephole_previous", boolean, False, "whether a lstm's output gate, too, sees the previous cell state"),
         Option("linear_before_reset", boolean, False, "whether a gru's reset gate is applied after the product"),
     )
     outputs = (Output("Y", rank=4), Output("Y_h", rank=3), Output("Y_c", rank=3))

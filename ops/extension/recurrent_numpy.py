@@ -58,8 +58,9 @@ class _Direction:
         for_i, for_o, for_f = np.split(self.peephole, 3)
         i = self._gate(0, i + for_i * c)
         f = 1 - i if self.attrs["input_forget"] else self._gate(0, f + for_f * c)
-        c = f * c + i * self._gate(1, g)
-        return self._gate(0, o + for_o * c) * self.functions[2](c), c
+        new = f * c + i * self._gate(1, g)
+        o = self._gate(0, o + for_o * (c if self.attrs["peephole_previous"] else new))
+        return o * self.functions[2](new), new
 
     def _sums(self, x: np.ndarray, h: np.ndarray, gates: int) -> list[np.ndarray]:
         return np.split(x @ self.weight.T + h @ self.recurrent.T + self.bias + self.recurrent_bias, gates, -1)

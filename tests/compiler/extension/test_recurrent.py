@@ -50,6 +50,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("lstm", {"direction": "bidirectional", "hidden": 40, "batch": 6, "steps": 3, "constant": True}),
     ("lstm", {"direction": "reverse", "lens": [9, 2, -3], "clip": 0.3, "input_forget": True}),
     ("lstm", {"full": False, "hidden": 130, "batch": 1}),
+    ("lstm", {"peephole_previous": True, "batch": 5}),
     ("gru", {"steps": 1, "features": 1, "hidden": 1, "batch": 1}),
 ]
 

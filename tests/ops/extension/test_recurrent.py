@@ -107,7 +107,8 @@ class Case:
             f = 1 - i if options.get("input_forget") else apply(0, f + peep[2, j] * c[j])
             new_c.append(f * c[j] + i * apply(1, g))
             name, alpha, beta = functions[2]
-            new_h.append(apply(0, o + peep[1, j] * new_c[j]) * FUNCTIONS[name](new_c[j], alpha, beta))
+            seen = c[j] if options.get("peephole_previous") else new_c[j]
+            new_h.append(apply(0, o + peep[1, j] * seen) * FUNCTIONS[name](new_c[j], alpha, beta))
         return new_h, new_c
 
 
@@ -138,6 +139,7 @@ def test_every_form(mode: str, direction: str, lens: list[int] | None, full: boo
     ("mode", "options"),
     [
         ("rnn", {"clip": 0.3}), ("gru", {"clip": 0.3}), ("gru", {"linear_before_reset": True}),
+        ("lstm", {"peephole_previous": True}),
         ("gru", {"linear_before_reset": True, "clip": 0.5}), ("lstm", {"clip": 0.3}), ("lstm", {"input_forget": True}),
     ],
 )  # fmt: skip

@@ -18,6 +18,8 @@ def recurrent(n: NodeWriter) -> Sequence[Tensor]:
     mode = n.attrs["mode"]
     names = ("input", "weight", "recurrent_weight", "bias", "sequence_lens", "initial_h")
     operands = [n.get(name) for name in (*names, "initial_c", "peephole")]
+    if operands[-1] is not None and n.attrs["peephole_previous"]:
+        n.unsupported("in ONNX the output gate's peephole sees the new cell state, so peephole_previous must be False")
     if operands[4] is not None:
         operands[4] = n.cast(operands[4], "int32")
     count = len(operands) if mode == "lstm" else len(names)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from basalt.errors import UnsupportedError
+
 from .one_operator import FLOATS, check, numbers
 
 HIDDEN, STEPS = 3, 4
@@ -70,6 +72,12 @@ def test_peepholes_that_spare_the_output_gate_are_onnx_own() -> None:
     operands = weights("float32", 4, 1) | {"peephole_weight": peephole}
     model = check("lstm", operands, STEPS, HIDDEN, constant=("peephole_weight",))
     assert [node.op_type for node in model.nodes] == ["LSTM"]
+
+
+def test_what_onnx_cannot_say_of_peepholes_is_refused() -> None:
+    operands = weights("float32", 4, 1) | {"peephole": numbers("float32", 1, 3 * HIDDEN)}
+    with pytest.raises(UnsupportedError, match=r"recurrent \(node 0\): .*peephole_previous must be False"):
+        check("recurrent", operands, "lstm", HIDDEN, peephole_previous=True)
 
 
 ACTIVATIONS = {"rnn": ("affine",), "gru": ("hard_sigmoid", "tanh"), "lstm": ("sigmoid", "leaky_relu", "scaled_tanh")}
