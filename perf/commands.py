@@ -1,0 +1,145 @@
+"""The command line of ``python -m perf``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from .measure import _BLAS_OVERRIDES
+from .suites import SUITES
+
+__all__ = ["main"]
+
+_FIGURES = ("startup", "calls", "chain", "memory", "compiling", "onnx")
+DONE, REGRESSION, ERROR = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and do what it says; returns the exit status: 0, 1 for a regression, 2 for an error."""
+    options = _parser().parse_args(arguments)
+    for name in _BLAS_OVERRIDES:
+        if name in os.environ:
+            print(f"note: {name} slows NumPy's BLAS; measured processes run without it", file=sys.stderr)
+    try:
+        return int(options.function(options))
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if os.environ.get("BASALT_DEBUG"):
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        return ERROR
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m perf", description="Measure Basalt.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="measure suites against other libraries, all in turns in one run")
+    _measuring(run)
+    run.add_argument("--against", type=_names, metavar="NAMES", help="contenders, such as ort,openvino,numpy,torch")
+    run.add_argument("--output", type=Path, metavar="FILE", help="write the results to a JSON file")
+    run.set_defaults(function=_run)
+    figures = commands.add_parser(
+        "figures", help="the core's figures: start-up, calls, a fused chain, memory, compiling, ONNX models"
+    )
+    figures.add_argument(
+        "names", nargs="*", choices=[[], *_FIGURES], help=f"which of {', '.join(_FIGURES)}; all if none"
+    )
+    figures.set_defaults(function=_figures)
+    return parser
+
+
+def _measuring(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--suite", type=_names, metavar="NAMES", help=f"of {', '.join(SUITES)}; all by default")
+    parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="cases whose name matches")
+    parser.add_argument("--threads", type=_counts, default=[1, 2], metavar="1,2", help="numbers of threads")
+    parser.add_argument("--rounds", type=int, metavar="N", help="turns of each contender")
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="at most about so long for a case")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller cases, few rounds: to try it out")
+    parser.add_argument("--models", type=Path, metavar="FOLDER", help="of .onnx files, for the suite 'models'")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the order of turns")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _counts(text: str) -> list[int]:
+    counts = [int(part) for part in text.split(",")]
+    if not counts or min(counts) < 1:
+        raise ValueError(text)
+    return counts
+
+
+def _run(options: argparse.Namespace) -> int:
+    from .lines import line
+    from .peers import MODULES, OURS
+    from .results import save
+    from .run import failures, run
+    from .suites import load_suite
+
+    suites = _suites(options)
+    cases = _cases(options, suites)
+    peers = options.against or list(dict.fromkeys(peer for suite in suites for peer in load_suite(suite).PEERS))
+    unknown = [peer for peer in peers if peer not in MODULES]
+    if unknown:
+        raise ValueError(f"--against: there is no contender {unknown[0]!r}; they are {', '.join(MODULES)}")
+    if options.against and "sklearn" in suites:
+        peers = ["basalt-f32", *peers]
+    results = run(
+        cases,
+        peers,
+        options.threads,
+        _settings(options),
+        lambda case: print(line(case), flush=True),
+        peaks="kernels" in suites,
+    )
+    if options.output:
+        save(results, options.output)
+    wrong = failures(results.cases, OURS)
+    for text in wrong:
+        print(f"error: {text}", file=sys.stderr)
+    return ERROR if wrong else DONE
+
+
+def _suites(options: argparse.Namespace) -> list[str]:
+    from .suites import load_suite
+
+    suites = options.suite or list(SUITES)
+    for name in suites:
+        load_suite(name)
+    return suites
+
+
+def _cases(options: argparse.Namespace, suites: list[str]) -> list:
+    from .run import chosen_cases
+    from .suites import Options
+
+    cases = chosen_cases(suites, options.only, Options(options.quick, options.models))
+    if not cases:
+        raise ValueError(f"no case of {', '.join(suites)} matches {', '.join(options.only) or 'anything'}")
+    return cases
+
+
+def _settings(options: argparse.Namespace):
+    from .contest import Settings
+
+    settings = Settings(seed=options.seed)
+    if options.quick:
+        settings = replace(settings, rounds=7, turn=0.005, budget=10.0)
+    given = {name: getattr(options, name) for name in ("rounds", "budget") if getattr(options, name) is not None}
+    return replace(settings, **given)
+
+
+def _figures(options: argparse.Namespace) -> int:
+    for name in options.names or _FIGURES:
+        for figure in importlib.import_module(f".figures.{name}", __package__).measure():
+            mark = {True: "met", False: "MISSED", None: ""}[figure.met]
+            aim = f"aim {figure.aim}" if figure.aim else ""
+            print(f"{figure.name:<62} {figure.value:<46} {aim:<12} {mark}".rstrip(), flush=True)
+    return DONE

@@ -1,0 +1,62 @@
+"""Results as lines and words: times, ratios with their intervals, what stands where nothing was measured."""
+
+from __future__ import annotations
+
+from .contest import Entry
+from .peers import OURS
+from .results import CaseResult
+from .statistics import Interval
+
+__all__ = ["contenders_of", "like_of_ours", "line", "ratio_text", "time_text"]
+
+# ONNX Runtime computes estimators in float32: its like is ours in float32.
+_LIKES = {("sklearn", "ort"): "basalt-f32"}
+
+
+def like_of_ours(suite: str, peer: str, case: CaseResult) -> str:
+    """Which of our contenders a peer is compared with: the one that computes in the same type."""
+    like = _LIKES.get((suite, peer), "basalt")
+    return like if case.measured(like) else "basalt"
+
+
+def contenders_of(case: CaseResult) -> tuple[list[str], list[str]]:
+    """The case's contenders: ours, and peers."""
+    ours = [name for name in case.entries if name in OURS]
+    return ours, [name for name in case.entries if name not in OURS]
+
+
+def time_text(seconds: float) -> str:
+    """A time with three digits: ``1.23 us``, ``45.6 ms``."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= 0.9995 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def ratio_text(interval: Interval) -> str:
+    """A ratio and its confidence interval."""
+    return f"{interval.ratio:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+
+
+def line(case: CaseResult) -> str:
+    """A case in a line: our times, then each peer's ratio (its time over ours) and interval."""
+    ours, peers = contenders_of(case)
+    cells = [f"{name} {_own(case, name)}" for name in ours]
+    for peer in peers:
+        found = case.ratio(peer, like_of_ours(case.suite, peer, case))
+        entry = case.entries[peer]
+        if found is not None:
+            cells.append(f"{peer} {ratio_text(found)}{_part(entry)}")
+        elif entry.state != "cannot":
+            cells.append(f"{peer} {entry.state}")
+    busy = f"  (others took {case.busy:.0%} of the machine)" if case.busy and case.busy > 0.1 else ""
+    return f"{case.suite}/{case.case:<24} {case.threads}T  {'  '.join(cells)}{busy}"
+
+
+def _own(case: CaseResult, name: str) -> str:
+    found = case.seconds(name)
+    return case.entries[name].state if found is None else time_text(found.median)
+
+
+def _part(entry: Entry) -> str:
+    return "" if entry.part == 1 else f" ({entry.part:.2g} measured)"

@@ -1,0 +1,49 @@
+"""What adapters read: the estimator, rows, models and feeds of a problem's folder."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+from . import CannotRun, Task
+
+__all__ = ["feeds_of", "fitted", "kind_of", "rows_of", "threads_worth"]
+
+_ROWS_WORTH_THREADS = 1000
+
+
+def kind_of(task: Task) -> str:
+    """What the problem is: estimator, onnx or process."""
+    return str(task.params["kind"])
+
+
+def fitted(task: Task, *kinds: str) -> Any:
+    """The fitted estimator of the problem: a pickle that ``build`` has just written.
+
+    Raises CannotRun for another kind of problem, or a model that is none of ``kinds`` (all, if none is named).
+    """
+    if kind_of(task) != "estimator":
+        raise CannotRun(f"{task.contender} runs estimators only")
+    if kinds and task.params["model"] not in kinds:
+        raise CannotRun(f"{task.contender} runs {', '.join(kinds)} only")
+    with open(task.folder / "estimator.pkl", "rb") as file:
+        return pickle.load(file)
+
+
+def rows_of(task: Task, dtype: Any) -> np.ndarray:
+    """The rows that a call predicts, C-contiguous [rows, features]."""
+    stored = np.load(task.folder / "rows.npy", mmap_mode="r", allow_pickle=False)
+    return np.array(stored[: task.params["rows"]], dtype=dtype, order="C")
+
+
+def feeds_of(task: Task) -> dict[str, np.ndarray]:
+    """The inputs of a model."""
+    with np.load(task.folder / "feeds.npz", allow_pickle=False) as data:
+        return dict(data)
+
+
+def threads_worth(task: Task) -> int:
+    """Threads for a library that is told how many at each call: one where rows are too few to pay for a start."""
+    return task.threads if task.params["rows"] >= _ROWS_WORTH_THREADS else 1

@@ -1,0 +1,93 @@
+"""ONNX Runtime: models as they are; estimators through skl2onnx, in float32 (``ort``) or doubles (``ort-f64``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import CannotRun, Prepared, Task, installed
+from .files import feeds_of, fitted, kind_of, rows_of
+
+__all__ = ["prepare", "session", "versions"]
+
+_OUTPUTS = {"predict_proba": "probabilities", "predict": "label", "decision_function": "probabilities"}
+_ERRORS_ONLY = 3
+
+
+def versions() -> dict[str, str]:
+    """ONNX Runtime and the converter."""
+    return installed("onnxruntime", "skl2onnx", "onnx")
+
+
+def session(model: bytes | str, threads: int) -> Any:
+    """A session on a number of threads, with all optimisations."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = _ERRORS_ONLY
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def prepare(task: Task) -> Prepared:
+    """A session for the problem."""
+    if kind_of(task) == "estimator":
+        return _estimator(task)
+    if kind_of(task) != "onnx" or task.contender != "ort":
+        raise CannotRun(f"{task.contender} does not run a problem of kind {kind_of(task)}")
+    running, feeds = session(str(task.folder / "model.onnx"), task.threads), feeds_of(task)
+    names = [output.name for output in running.get_outputs()]
+
+    def outputs() -> dict[str, np.ndarray]:
+        return dict(zip(names, running.run(None, feeds), strict=True))
+
+    if task.params.get("bound"):
+        return Prepared(_bound(running, feeds, outputs()), outputs, "buffers bound")
+    return Prepared(lambda: running.run(None, feeds), outputs)
+
+
+def _bound(running: Any, feeds: dict[str, np.ndarray], results: dict[str, np.ndarray]) -> Callable[[], Any]:
+    """A call that reads and writes buffers given once."""
+    import onnxruntime
+
+    binding = running.io_binding()
+    for name, array in feeds.items():
+        binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))
+    for name, array in results.items():
+        binding.bind_ortvalue_output(name, onnxruntime.OrtValue.ortvalue_from_numpy(array))
+    return lambda: running.run_with_iobinding(binding)
+
+
+def _estimator(task: Task) -> Prepared:
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
+    from skl2onnx.helpers.onnx_helper import select_model_inputs_outputs
+
+    estimator = fitted(task)
+    doubles = task.contender.endswith("f64")
+    rows = rows_of(task, np.float64 if doubles else np.float32)
+    kind = DoubleTensorType if doubles else FloatTensorType
+    options: dict[str, Any] = {"zipmap": False} if hasattr(estimator, "predict_proba") else {}
+    if task.params["method"] == "decision_function":
+        options = {"zipmap": False, "raw_scores": True}
+    try:
+        model = convert_sklearn(
+            estimator, initial_types=[("X", kind([None, rows.shape[1]]))], options={id(estimator): options}
+        )
+        output = _OUTPUTS[task.params["method"]]
+        running = session(select_model_inputs_outputs(model, [output]).SerializeToString(), task.threads)
+    except Exception as error:
+        raise CannotRun(f"skl2onnx and ONNX Runtime: {error}") from error
+    wanted, feeds = [output], {"X": rows}
+
+    def outputs() -> dict[str, np.ndarray]:
+        (result,) = running.run(wanted, feeds)
+        # Of two classes ONNX gives both scores, scikit-learn that of the second.
+        if task.params["method"] == "decision_function":
+            result = result[:, -1]
+        return {"y": result}
+
+    return Prepared(lambda: running.run(wanted, feeds), outputs, f"skl2onnx, {rows.dtype} rows")
