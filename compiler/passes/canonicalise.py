@@ -1,8 +1,8 @@
 """Brings a graph to the core that the code generator knows.
 
 In the core, reductions are the four primitive ones, over at least one axis in ascending order; they keep their
-dimensions and see no float narrower than float32. Normalizations, softmax and recurrent cells are gone. All other
-operators stay.
+dimensions and see no float narrower than float32. Normalizations and softmax are gone, recurrent networks and cells
+have become ``recurrent``. All other operators stay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOT_IN_CORE = frozenset(
     {
         *("reduce_l1", "reduce_l2", "reduce_log_sum", "reduce_log_sum_exp", "reduce_mean", "reduce_sum_square"),
         *("batch_normalization", "instance_normalization", "layer_normalization", "softmax"),
-        *("gru_cell", "lstm_cell"),
+        *("gru", "gru_cell", "lstm", "lstm_cell"),
     }
 )
 """The operators that no graph holds after this pass."""

@@ -89,6 +89,19 @@ CASES: dict[str, Build] = {
         peephole_weight=m.input("p", d, (12,)),
         layout="ifgo",
     ),
+    "gru": lambda m, d: m.gru(
+        m.input("x", d, (5, 2, 3)),
+        m.input("w", d, (2, 12, 3)),
+        m.input("r", d, (2, 12, 4)),
+        5,
+        4,
+        initial_hidden_state=m.input("h", d, (2, 2, 4)),
+        direction="both",
+        return_sequence=True,
+    ),
+    "lstm": lambda m, d: m.lstm(
+        m.input("x", d, (5, 2, 3)), m.input("w", d, (1, 16, 3)), m.input("r", d, (1, 16, 4)), 5, 4, direction="backward"
+    ),
 }
 EDGES: dict[str, Build] = {
     "reduce_l1 of unsigned integers": lambda m, d: m.reduce_l1(_x(m, "uint32", 2, 3), axes=(1,)),
