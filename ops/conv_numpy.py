@@ -62,6 +62,6 @@ def convolve_transposed(
     for i, (from_y, to_y) in tap_ranges(height, sizes[0], window[0], strides[0], dilations[0], top):
         for j, (from_x, to_x) in tap_ranges(width, sizes[1], window[1], strides[1], dilations[1], left):
             part = grouped[..., from_y, from_x]
-            flat = np.matmul(matrices[..., i, j], part.reshape(*part.shape[:3], -1))
+            flat = np.matmul(matrices[..., i, j], part.reshape(*part.shape[:3], math.prod(part.shape[3:])))
             result[..., to_y, to_x] += flat.reshape(*flat.shape[:3], *part.shape[3:])
     return result.reshape(batches, groups * outputs, *sizes)

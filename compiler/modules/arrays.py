@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_array", "as_tensor", "dtype_of", "is_tensor"]
+__all__ = ["as_array", "as_tensor", "axis_order", "dtype_of", "is_tensor"]
 
 _BITS = {"bfloat16": "int16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 """Data types that torch gives NumPy by their bits only."""
@@ -36,6 +36,21 @@ def as_array(tensor: Any) -> np.ndarray:
 
     bits = plain.contiguous().view(getattr(torch, _BITS[name])).numpy()
     return np.asarray(bits.view(getattr(ml_dtypes, name)))
+
+
+def axis_order(tensor: Any) -> tuple[int, ...] | None:
+    """The axes of a dense tensor from the one of the largest stride to that of the least; None for their own order.
+
+    Sizes and strides may be symbolic, of which the example's values count.
+    """
+    sizes, strides = ([_example(d) for d in dims] for dims in (tensor.shape, tensor.stride()))
+    axes = tuple(sorted(range(len(sizes)), key=lambda axis: (-strides[axis], axis)))
+    moved = [axis for axis in axes if sizes[axis] > 1]
+    return None if moved == sorted(moved) else axes
+
+
+def _example(size: Any) -> int:
+    return size if isinstance(size, int) else int(size.node.hint)
 
 
 def as_tensor(array: np.ndarray) -> Any:

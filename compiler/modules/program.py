@@ -49,7 +49,7 @@ def translate(
 
     Args:
         graph: an fx graph of ATen operators with accounts of its values (``meta["val"]``).
-        known: arrays by placeholder: parameters, buffers, constants.
+        known: arrays by placeholder, or by attribute of the graph's module: parameters, buffers, constants.
         inputs: the names of the other placeholders' tensors, which become inputs.
         outputs: the outputs' names and the nodes that give them.
         sizes: what symbolic sizes are called.
@@ -80,6 +80,8 @@ class _Walk:
                 self._values[node] = known_tensor(known[node.name])
             elif node.op == "placeholder" and node.name in inputs:
                 self._values[node] = self._input(node, inputs[node.name])
+            elif node.op == "get_attr" and node.target in known:
+                self._values[node] = known_tensor(known[node.target])
         self.region = Region(sources_of(self.inputs))
         for tensor in self.inputs:
             # Inputs stand in the arguments' order, whether and when ever they are read.

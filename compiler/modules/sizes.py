@@ -11,8 +11,8 @@ from basalt.ops.dims import ceil_div, dim_max, dim_min
 
 __all__ = ["SizeNames", "dim_of", "shape_of"]
 
-SizeNames = Mapping[str, str]
-"""What a user calls torch's symbols."""
+SizeNames = Mapping[str, str | int]
+"""What a user calls torch's symbols, or their values where those are known."""
 
 
 def dim_of(size: Any, names: SizeNames) -> Dim:
@@ -37,7 +37,8 @@ def _from_expression(expr: Any, names: SizeNames) -> Dim:
     if expr.is_Symbol:
         if expr.name.startswith(("u", "zuf", "zf")):
             raise UnsupportedError(f"the size {expr.name} depends on the elements of a tensor")
-        return symbol(names.get(expr.name, expr.name))
+        found = names.get(expr.name, expr.name)
+        return symbol(found) if isinstance(found, str) else found
     function = _FUNCTIONS.get(type(expr).__name__)
     if function is None:
         raise UnsupportedError(f"the size {expr} is no expression over +, *, //, %, min and max")

@@ -49,7 +49,9 @@ def elu(n: AtenContext, x: Tensor, alpha: float = 1, scale: float = 1, input_sca
 
 @aten("selu.default")
 def selu(n: AtenContext, x: Tensor) -> Tensor:
-    return n.call("Selu", x)
+    # ONNX's Selu has its coefficients in single precision.
+    y: Tensor = n.call("Elu", x, alpha=1.6732632423543772848170429916717)
+    return n.emit("mul", y, n.scalar(1.0507009873554804934193349852946, y))
 
 
 @aten("celu.default")
@@ -126,8 +128,8 @@ def hardshrink(n: AtenContext, x: Tensor, lambd: float = 0.5) -> Tensor:
 
 @aten("threshold.default")
 def threshold(n: AtenContext, x: Tensor, limit: float, value: float) -> Tensor:
-    kept = n.emit("greater", x, n.tensor_of(limit, x.dtype), dtype="bool")
-    return n.emit("where", kept, x, n.tensor_of(value, x.dtype))
+    below = n.emit("lesser_or_equal", x, n.tensor_of(limit, x.dtype), dtype="bool")
+    return n.emit("where", below, n.tensor_of(value, x.dtype), x)
 
 
 @aten("glu.default")

@@ -24,7 +24,8 @@ def full_like(n: AtenContext, x: Tensor, *args: Any, **options: Any) -> Tensor:
 
 
 @aten("zeros.default", "zeros_like.default", "new_zeros.default", "zero.default")
-@aten("empty.memory_format", "empty_like.default", "new_empty.default")
+@aten("empty.memory_format", "empty_like.default", "new_empty.default", "empty_strided.default")
+@aten("new_empty_strided.default")
 def zeros(n: AtenContext, *args: Any, **options: Any) -> Tensor:
     return n.filled(0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ from basalt.ops import Dim
 from ...onnx.tensor import Tensor
 from ..context import AtenContext
 from ..registry import aten
+from .creation import positions
+from .masking import put_masked
+from .pointwise import floor_divide, is_integer
 
 _REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "add": "add", "multiply": "mul"}
 
@@ -57,10 +61,35 @@ def scatter_add(n: AtenContext, x: Tensor, dim: int, index: Tensor, source: Tens
 def scatter_reduce(
     n: AtenContext, x: Tensor, dim: int, index: Tensor, source: Any, reduce: str, include_self: bool = True
 ) -> Tensor:
-    if not include_self or reduce not in _REDUCTIONS:
-        raise n.unsupported(f"reduction {reduce}{'' if include_self else ' without what is there'}")
     axis, updates = n.dim(dim, x.rank), _updates(n, x, index, source)
-    return n.call("ScatterElements", x, index, updates, axis=axis, reduction=_REDUCTIONS[reduce])
+
+    def scatter(target: Tensor, written: Tensor, reduction: str = "none") -> Tensor:
+        return n.call("ScatterElements", target, index, written, axis=axis, reduction=reduction)
+
+    base = x
+    if not include_self:
+        touched = scatter(n.filled(0, x.shape, "uint8"), n.filled(1, index.shape, "uint8"))
+        base = n.emit("where", touched, n.filled(_neutral(reduce, x.dtype), x.shape, x.dtype), x)
+    if reduce != "mean":
+        return scatter(base, updates, _REDUCTIONS[reduce])
+    ones = n.filled(1, index.shape, x.dtype)
+    start = n.filled(1, x.shape, x.dtype)
+    if not include_self:
+        start = n.emit("where", touched, n.filled(0, x.shape, x.dtype), start)
+    total, count = scatter(base, updates, "add"), scatter(start, ones, "add")
+    return n.call("Div", total, count) if not is_integer(x.dtype) else floor_divide(n, total, count)
+
+
+def _neutral(reduce: str, dtype: str) -> Any:
+    """What a reduction of one element starts from."""
+    if reduce in ("sum", "mean", "add"):
+        return 0
+    if reduce in ("prod", "multiply"):
+        return 1
+    if not is_integer(dtype):
+        return -math.inf if reduce == "amax" else math.inf
+    limits = np.iinfo(dtype)
+    return limits.min if reduce == "amax" else limits.max
 
 
 def _updates(n: AtenContext, x: Tensor, index: Tensor, source: Any) -> Tensor:
@@ -111,7 +140,7 @@ def index_put(
     n: AtenContext, x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     if len(indices) == 1 and indices[0] is not None and indices[0].dtype == "bool":
-        return _put_masked(n, x, indices[0], values, accumulate)
+        return put_masked(n, x, indices[0], values, accumulate)
     axes, given = _given(n, indices)
     rest = [axis for axis in range(x.rank) if axis not in axes]
     order = [*axes, *rest]
@@ -131,13 +160,6 @@ def _placed(n: AtenContext, x: Tensor, values: Tensor, axes: Sequence[int], shap
     return n.transpose(values, [*range(before, before + count), *range(before), *range(before + count, values.rank)])
 
 
-def _put_masked(n: AtenContext, x: Tensor, mask: Tensor, values: Tensor, accumulate: bool) -> Tensor:
-    if values.rank or accumulate:
-        raise n.unsupported("writing more than one value by a mask")
-    mask = n.reshape(mask, (*mask.shape, *[1] * (x.rank - mask.rank)))
-    return n.call("Where", mask, n.cast(values, x.dtype), x)
-
-
 @aten("slice_scatter.default")
 def slice_scatter(
     n: AtenContext, x: Tensor, source: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
@@ -145,9 +167,16 @@ def slice_scatter(
     axis = n.dim(dim, x.rank)
     begin = 0 if start is None else start
     size, count = x.shape[axis], source.shape[axis]
-    if step != 1:
-        raise n.unsupported("writing to every other place of a slice")
+    if isinstance(begin, int) and isinstance(size, int):
+        begin = min(max(begin + size, 0) if begin < 0 else begin, size)
     begin = begin + size if isinstance(begin, int) and begin < 0 else begin
+    if step != 1:
+        places = n.reshape(positions(n, count, begin, step), (count, 1))
+        order = [axis, *[i for i in range(x.rank) if i != axis]]
+        written: Tensor = n.call(
+            "ScatterND", n.transpose(x, order), places, n.transpose(n.cast(source, x.dtype), order), reduction="none"
+        )
+        return n.transpose(written, [order.index(i) for i in range(x.rank)])
     end = begin + count
     parts = [n.slice(x, axis, 0, begin)] if begin != 0 else []
     parts.append(n.cast(source, x.dtype))
@@ -167,9 +196,9 @@ def select_scatter(n: AtenContext, x: Tensor, source: Tensor, dim: int, index: A
 @aten("unfold.default")
 def unfold(n: AtenContext, x: Tensor, dim: int, size: int, step: int) -> Tensor:
     axis = n.dim(dim, x.rank)
-    (count,) = n.static(n.shape[axis])
-    places = np.arange(count)[:, None] * step + np.arange(size)
-    windows = n.emit("gather", x, n.constant(places), axis=axis)
+    count = n.shape[axis]
+    starts = n.reshape(positions(n, count, 0, step), (count, 1))
+    windows = n.emit("gather", x, n.emit("add", starts, n.constant(np.arange(size))), axis=axis)
     return n.transpose(windows, [i for i in range(windows.rank) if i != axis + 1] + [axis + 1])
 
 
@@ -177,7 +206,8 @@ def unfold(n: AtenContext, x: Tensor, dim: int, size: int, step: int) -> Tensor:
 def diagonal(n: AtenContext, x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     axes = [n.dim(dim1, x.rank), n.dim(dim2, x.rank)]
     rest = [axis for axis in range(x.rank) if axis not in axes]
-    (count,) = n.static(n.shape[-1])
-    places = np.arange(count)[:, None] + (max(-offset, 0), max(offset, 0))
-    line = n.emit("gather_nd", n.transpose(x, [*axes, *rest]), n.constant(places))
+    count = n.shape[-1]
+    line = n.reshape(positions(n, count), (count, 1))
+    places = n.emit("add", line, n.constant(np.array([max(-offset, 0), max(offset, 0)])))
+    line = n.emit("gather_nd", n.transpose(x, [*axes, *rest]), places)
     return n.transpose(line, [*range(1, line.rank), 0])

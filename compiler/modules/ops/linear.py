@@ -18,8 +18,14 @@ def linear(n: AtenContext, x: Tensor, weight: Tensor, bias: Tensor | None = None
         turned = n.transpose(weight, (1, 0)) if weight.rank == 2 else weight
         y: Tensor = n.call("MatMul", x, turned)
         return y if bias is None else n.call("Add", y, bias)
+    return affine(n, x, weight, bias)
+
+
+def affine(n: AtenContext, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """A linear layer of floats over the last axis of ``x``; ``weight`` is [outputs, inputs]."""
     rows = n.reshape(x, (product(x.shape[:-1]), x.shape[-1])) if x.rank != 2 else x
-    return n.shaped(n.emit("gemm", rows, weight, bias, b_transpose=True))
+    y = n.emit("gemm", rows, weight, bias, b_transpose=True)
+    return n.reshape(y, (*x.shape[:-1], weight.shape[0]))
 
 
 @aten("mm.default", "bmm.default", "matmul.default", "mv.default", "dot.default")

@@ -293,6 +293,12 @@ def dropout(n: AtenContext, x: Tensor, p: float = 0.5, train: bool = False) -> T
     return x
 
 
+@aten("native_dropout.default")
+def native_dropout(n: AtenContext, x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    return dropout(n, x, p, bool(train)), n.filled(True, x.shape, "bool")
+
+
 @aten("_to_copy.default", "to.dtype", "to.dtype_layout", "type_as.default", "to.device")
+@aten("prims::convert_element_type.default")
 def convert(n: AtenContext, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return n.cast(x, n.dtype)

@@ -95,15 +95,28 @@ def _avg_pool(
     *,
     spatial: int,
 ) -> Tensor:
-    attributes = _window(kernel, stride, padding, ceil_mode, spatial)
     if divisor_override and ceil_mode:
-        raise n.unsupported("divisor_override together with ceil_mode")
+        x = _padded(n, x, *(spread(v, spatial) for v in (kernel, stride or kernel, padding)))
+        padding, ceil_mode = (0,), False
+    attributes = _window(kernel, stride, padding, ceil_mode, spatial)
     include = bool(count_include_pad or divisor_override)
     y = _batched(n, x, spatial, lambda t: n.call("AveragePool", t, count_include_pad=int(include), **attributes))
     if not divisor_override:
         return y
     size = int(np.prod(spread(kernel, spatial)))
     return n.emit("mul", y, n.scalar(size / divisor_override, y))
+
+
+def _padded(n: AtenContext, x: Tensor, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int]) -> Tensor:
+    """The operand with zeros wherever a window reaches, so that no size is rounded."""
+    spatial = len(kernel)
+    sizes, counts = n.static(*x.shape[-spatial:]), n.static(*n.shape[-spatial:])
+    ends = [
+        max((count - 1) * step + length - size - before, 0)
+        for count, step, length, size, before in zip(counts, stride, kernel, sizes, padding)
+    ]
+    rest = [0] * (x.rank - spatial)
+    return n.emit("pad", x, beginning_padding=[*rest, *padding], ending_padding=[*rest, *ends])
 
 
 for _spatial in (1, 2, 3):
@@ -154,7 +167,7 @@ for _spatial in (2, 3):
 
 def _adaptive_max(n: AtenContext, x: Tensor, output_size: Sequence[int], *, spatial: int) -> tuple[Tensor | None, ...]:
     if 1 in n.read:
-        raise n.unsupported("the indices of adaptive maximum pooling")
+        return _adaptive_max_with_indices(n, x, spatial)
     for axis, count in zip(range(x.rank - spatial, x.rank), _targets(n, x, output_size, spatial)):
         size = x.shape[axis]
         if count == size:
@@ -165,6 +178,35 @@ def _adaptive_max(n: AtenContext, x: Tensor, output_size: Sequence[int], *, spat
         parts = [n.slice(x, axis, start, end - start) for start, end in bounds(*n.static(size, count))]
         x = n.emit("concat", *[n.emit("reduce_max", p, axes=(axis,), keep_dimensions=True) for p in parts], axis=axis)
     return x, None
+
+
+def _adaptive_max_with_indices(n: AtenContext, x: Tensor, spatial: int) -> tuple[Tensor, Tensor]:
+    """The maxima of each window's elements, gathered side by side, and their places in a channel."""
+    sizes, counts = n.static(*x.shape[-spatial:]), n.static(*n.shape[-spatial:])
+    windows = [_padded_windows(size, count) for size, count in zip(sizes, counts)]
+    places = np.zeros((1,) * 2 * spatial, np.int64)
+    for axis, (window, size) in enumerate(zip(windows, sizes)):
+        shape = [1] * 2 * spatial
+        shape[axis], shape[spatial + axis] = window.shape
+        places = places * size + window.reshape(shape)
+    places = places.reshape(*counts, -1)
+    before = x.shape[:-spatial]
+    flat = n.reshape(x, (*before, int(np.prod(sizes))))
+    elements = n.emit("gather", flat, n.constant(places), axis=len(before))
+    last = len(before) + spatial
+    values = n.emit("reduce_max", elements, axes=(last,))
+    first = n.call("ArgMax", elements, axis=last, keepdims=0)
+    # The place within a window, to that within the channel.
+    rows = np.arange(int(np.prod(counts))).reshape(counts) * places.shape[-1]
+    found = n.emit("gather", n.constant(places.reshape(-1)), n.emit("add", first, n.constant(rows)), axis=0)
+    return values, found
+
+
+def _padded_windows(size: int, count: int) -> np.ndarray:
+    """The places of each adaptive window along an axis [count, longest]; shorter ones repeat their last."""
+    limits = bounds(size, count)
+    longest = max(end - start for start, end in limits)
+    return np.array([[min(start + i, end - 1) for i in range(longest)] for start, end in limits])
 
 
 for _spatial in (1, 2, 3):

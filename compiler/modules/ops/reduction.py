@@ -78,6 +78,13 @@ def var(n: AtenContext, x: Tensor, dim: Axes = None, correction: Any = None, kee
     return _variance(n, x, dim, correction, keepdim)[0]
 
 
+@aten("var.default", "var.dim")
+def var_of(n: AtenContext, x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False) -> Tensor:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return _variance(n, x, dim, int(unbiased), keepdim)[0]
+
+
 @aten("std.correction")
 def std(n: AtenContext, x: Tensor, dim: Axes = None, correction: Any = None, keepdim: bool = False) -> Tensor:
     return n.emit("sqrt", _variance(n, x, dim, correction, keepdim)[0])
@@ -156,6 +163,10 @@ def vector_norm(
     x = n.cast(x, n.dtype)
     if order in (math.inf, -math.inf):
         return _reduce(n, n.emit("abs", x), dim, keepdim, op="ReduceMax" if order > 0 else "ReduceMin")
-    if order not in (1, 2):
-        raise n.unsupported(f"a norm of order {order}")
-    return _reduce(n, x, dim, keepdim, op=f"ReduceL{int(order)}")
+    if order in (1, 2):
+        return _reduce(n, x, dim, keepdim, op=f"ReduceL{int(order)}")
+    if order == 0:
+        nonzero = n.emit("not_equal", x, n.scalar(0, x), dtype="bool")
+        return _reduce(n, n.cast(nonzero, x.dtype), dim, keepdim, op="ReduceSum")
+    powers = n.call("Pow", n.emit("abs", x), n.scalar(float(order), x))
+    return n.call("Pow", _reduce(n, powers, dim, keepdim, op="ReduceSum"), n.scalar(1 / order, x))

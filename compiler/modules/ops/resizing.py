@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from basalt.ops import SymDim
+
 from ...onnx.tensor import Tensor
 from ..context import AtenContext
 from ..registry import aten
@@ -30,9 +32,31 @@ def _resize(n: AtenContext, x: Tensor, scales: Sequence[float] | None, spatial: 
 
 
 def _nearest(n: AtenContext, x: Tensor, size: Any, scales: Any = None, *, spatial: int, exact: bool) -> Tensor:
+    if not any(isinstance(d, SymDim) for d in (*x.shape[-spatial:], *n.shape[-spatial:])):
+        return _picked(n, x, scales or [None] * spatial, spatial, exact)
     where = "half_pixel" if exact else "asymmetric"
     rounding = "round_prefer_ceil" if exact else "floor"
     return _resize(n, x, scales, spatial, mode="nearest", coordinate_transformation_mode=where, nearest_mode=rounding)
+
+
+def _picked(n: AtenContext, x: Tensor, scales: Sequence[float | None], spatial: int, exact: bool) -> Tensor:
+    """Nearest neighbours by the places that torch computes, whose own rounding decides where two are as near."""
+    real = np.float64 if x.dtype == "float64" else np.float32
+    whole = True
+    for axis, scale in zip(range(x.rank - spatial, x.rank), scales):
+        (size,), (count,) = n.static(x.shape[axis]), n.static(n.shape[axis])
+        whole = whole and count % size == 0 and (scale is None or scale == count // size)
+    if whole:
+        return _resize(
+            n, x, None, spatial, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+        )
+    for axis, scale in zip(range(x.rank - spatial, x.rank), scales):
+        (size,), (count,) = n.static(x.shape[axis]), n.static(n.shape[axis])
+        step = real(1 / scale) if scale else real(size) / real(count)
+        places = np.floor((np.arange(count).astype(real) + real(0.5 if exact else 0)) * step).astype(np.int64)
+        if count != size or not np.array_equal(places, np.arange(size)):
+            x = n.emit("gather", x, n.constant(np.minimum(places, size - 1)), axis=axis)
+    return x
 
 
 def _linear(

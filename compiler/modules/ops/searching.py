@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...onnx.tensor import Tensor
 from ..context import AtenContext
 from ..registry import aten
+from .reduction import vector_norm
 
 
 @aten("median.dim")
@@ -50,9 +53,15 @@ def searchsorted(
 @aten("_cdist_forward.default")
 def distances(n: AtenContext, x: Tensor, y: Tensor, order: float, compute_mode: Any = None) -> Tensor:
     """The distance of each row of ``x`` to each of ``y``, from the differences, which cancel less than squares."""
-    if order not in (1, 2):
-        raise n.unsupported(f"distances of order {order}")
     rows = n.reshape(x, (*x.shape[:-1], 1, x.shape[-1]))
     others = n.reshape(y, (*y.shape[:-2], 1, *y.shape[-2:]))
-    reduce = "reduce_l1" if order == 1 else "reduce_l2"
-    return n.emit(reduce, n.emit("sub", rows, others), axes=(len(n.shape),))
+    return vector_norm(n, n.emit("sub", rows, others), order, len(n.shape))
+
+
+@aten("_pdist_forward.default")
+def own_distances(n: AtenContext, x: Tensor, order: float = 2) -> Tensor:
+    """The distance of each pair of rows, the pairs in the order of their indices."""
+    (count,) = n.static(x.shape[0])
+    first, second = (n.constant(places) for places in np.triu_indices(count, 1))
+    difference = n.emit("sub", n.emit("gather", x, first, axis=0), n.emit("gather", x, second, axis=0))
+    return vector_norm(n, difference, order, 1)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from basalt.ops import Dim, SymDim
+from basalt.ops.dims import product
 
 from ...onnx.tensor import Tensor
 from ..context import AtenContext
 from ..registry import aten
+from .creation import positions
 
 _PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
@@ -141,10 +145,15 @@ def flip(n: AtenContext, x: Tensor, dims: Sequence[int]) -> Tensor:
 @aten("roll.default")
 def roll(n: AtenContext, x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
     if not dims:
-        raise n.unsupported("roll without axes")
+        return n.shaped(roll(n, n.reshape(x, (product(x.shape),)), shifts, (0,)))
     for shift, dim in zip(shifts, dims):
         axis = n.dim(dim, x.rank)
-        (size,) = n.static(x.shape[axis])
+        size = x.shape[axis]
+        if shift and isinstance(size, SymDim):
+            # Shifts beyond a size that is not known start over.
+            places = n.emit("mod", positions(n, size, -shift), n.size_tensor((size,), ()))
+            x = n.emit("gather", x, places, axis=axis)
+            continue
         start = (size - shift) % size if size else 0
         if start:
             x = n.emit("concat", n.slice(x, axis, start, size - start), n.slice(x, axis, 0, start), axis=axis)
@@ -189,3 +198,21 @@ def tril(n: AtenContext, x: Tensor, diagonal: int = 0) -> Tensor:
 @aten("triu.default")
 def triu(n: AtenContext, x: Tensor, diagonal: int = 0) -> Tensor:
     return _triangle(n, x, diagonal, 1)
+
+
+@aten("as_strided.default")
+def as_strided(n: AtenContext, x: Tensor, size: Sequence[int], stride: Sequence[int], offset: Any = None) -> Tensor:
+    """Elements by their place in memory, where the operand's own are in the order of its axes."""
+    given = n.node.args[0].meta["val"]
+    if not given.is_contiguous() or given.storage_offset():
+        raise n.unsupported("strides over a tensor whose elements are in another order")
+    sizes, strides = n.static(*size), n.static(*stride)
+    places = np.full((), offset or 0, np.int64)
+    for count, step in zip(sizes, strides):
+        places = places[..., None] + np.arange(count) * step
+    return n.emit("gather", n.reshape(x, (product(x.shape),)), n.constant(places), axis=0)
+
+
+@aten("copy.default")
+def copy(n: AtenContext, x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    return n.expand(n.cast(source, x.dtype), x.shape)
