@@ -86,7 +86,7 @@ class KernelCache:
                 code = self.find(key)
                 if code is None:
                     code = make()
-                    self._keep(key, code)
+                    self.keep(key, code)
                     return code
         self.hits += 1
         return code
@@ -134,7 +134,8 @@ class KernelCache:
             self._codes_bytes = 0
         return self.prune(0)
 
-    def _keep(self, key: KernelKey, code: bytes) -> None:
+    def keep(self, key: KernelKey, code: bytes) -> None:
+        """Take in object code that was made elsewhere."""
         self.compiled += 1
         self._remember(key.name, code)
         folder = self.folder

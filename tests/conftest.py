@@ -11,3 +11,6 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("basalt", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "basalt"))
+
+# Test processes share the cores already.
+os.environ.setdefault("BASALT_COMPILE_WORKERS", "0")

@@ -14,6 +14,7 @@ from basalt.runtime.spec import KernelCode
 
 from .fingerprint import executor_key, kernel_key
 from .interrupts import deferred_interrupt
+from .workers import workers_for
 
 __all__ = ["Progress", "compile_kernel", "load_executor", "load_kernels", "missing"]
 
@@ -39,7 +40,8 @@ def compile_kernel(code: KernelCode) -> bytes:
 def load_kernels(codes: Sequence[KernelCode], progress: Progress | None = None) -> LoadedCode:
     """The kernels as callable machine code, in the order of ``codes``, with the executor.
 
-    ``progress`` is called after each kernel that had to be compiled; those found in a cache count as done before.
+    Where many are missing, worker processes compile some (:mod:`.workers`). ``progress`` is called after each kernel
+    that had to be compiled; those found in a cache count as done before.
     Raises BasaltError for a kernel that does not compile; kernels compiled before it stay cached.
     """
     found: dict[str, LoadedKernel] = {}
@@ -51,12 +53,32 @@ def load_kernels(codes: Sequence[KernelCode], progress: Progress | None = None) 
             found[code.key] = CACHE.kernel(key, functools.partial(compile_kernel, code))
         else:
             absent.append(code)
-    for code in absent:
-        start = time.perf_counter()
-        found[code.key] = CACHE.kernel(kernel_key(code), functools.partial(compile_kernel, code))
-        if progress is not None:
-            progress(len(found), len(distinct), time.perf_counter() - start)
+    _compile_all(absent, found, len(distinct), progress or _say_nothing)
     return LoadedCode(load_executor(), [found[code.key] for code in codes])
+
+
+def _compile_all(absent: Sequence[KernelCode], found: dict[str, LoadedKernel], total: int, progress: Progress) -> None:
+    """Compile kernels here and in workers, and add them to ``found`` by key."""
+    done, told = len(found), 0
+    with workers_for(absent, CACHE.keep) as workers:
+        for code in workers.remaining():
+            start = time.perf_counter()
+            found[code.key] = CACHE.kernel(kernel_key(code), functools.partial(compile_kernel, code))
+            newly = [time.perf_counter() - start, *workers.seconds[told:]]
+            told += len(newly) - 1
+            for seconds in newly:
+                done += 1
+                progress(done, total, seconds)
+    for code in absent:
+        if code.key not in found:
+            found[code.key] = CACHE.kernel(kernel_key(code), functools.partial(compile_kernel, code))
+    for seconds in workers.seconds[told:]:
+        done += 1
+        progress(done, total, seconds)
+
+
+def _say_nothing(done: int, total: int, seconds: float) -> None:
+    pass
 
 
 def missing(codes: Iterable[KernelCode]) -> int:

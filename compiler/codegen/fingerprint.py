@@ -13,7 +13,7 @@ from basalt.runtime.host import host_cpu, host_platform
 from basalt.runtime.spec import KernelCode
 from basalt.runtime.versions import package_version
 
-__all__ = ["executor_key", "kernel_key"]
+__all__ = ["executor_key", "kernel_key", "settings_key"]
 
 _ABI = "1"
 """Version of the kernel's signature and of the executor's memory layout; a new one makes old code unknown."""
@@ -35,6 +35,11 @@ def kernel_key(code: KernelCode) -> KernelKey:
     """The key of a kernel's machine code on this machine."""
     source = hashlib.sha256(code.source.encode()).hexdigest()
     return KernelKey({**_kernel_material(), "kernel": code.key, "names": " ".join(code.names), "source": source})
+
+
+def settings_key() -> str:
+    """A hash of all that machine code of any kernel depends on besides its source."""
+    return KernelKey(_kernel_material()).name
 
 
 def executor_key() -> KernelKey:
