@@ -59,6 +59,8 @@ def load(path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]] = ()) -> Exec
 def load_any(path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]] = ()) -> Executable | OnnxExecutable:
     """The model in a file; an ONNX model that is no single graph for the shapes given comes as it is.
 
+    An estimator comes as the graph of all its methods that take rows.
+
     Raises click.ClickException for a file of something else that Basalt can load.
     """
     loaded = basalt.load(path)
@@ -67,6 +69,8 @@ def load_any(path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]] = ()) -> 
             return loaded.to_model(dict(shapes) or None)
         except basalt.UnsupportedError:
             return loaded
+    if isinstance(loaded, basalt.Estimator):
+        return loaded.executable()
     if not isinstance(loaded, basalt.Executable):
         raise click.ClickException(f"{path}: holds a {type(loaded).__name__}, expected a model")
     return loaded

@@ -11,6 +11,7 @@ import click
 import basalt
 from basalt.cli.arguments import NAMED_FILE, by_name, model_argument, shape_options
 from basalt.cli.output import compiling, json_option, note, print_json, print_table, seconds_text
+from basalt.cli.row_options import RowOptions, row_options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,8 +36,11 @@ __all__ = ["run_command"]
 @click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Seed for --random."
 )
+@row_options
 @click.option(
-    "--output", type=click.Path(path_type=Path), help="Save the outputs: FILE.npz, or a folder of .npy files."
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Save the outputs: FILE.npz, or a folder of .npy files; of rows FILE.csv, FILE.npy or FILE.parquet.",
 )
 @shape_options
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]")
@@ -51,13 +55,25 @@ def run_command(
     output: Path | None,
     threads: int | None,
     as_json: bool,
+    **_of_rows: Any,
 ) -> None:
-    """Run MODEL once and print a summary of each output.
+    """Run MODEL once and print a summary of each output, or give it the rows of a table.
 
     Random floats are uniform in [0, 1); random integers and booleans are 0 or 1.
+
+    The header of a table is checked against the names of an estimator's features, in any order. The results of rows are
+    CSV on stdout unless there is an --output.
     """
     from basalt.cli import arrays, models
 
+    if threads is not None:
+        models.set_threads(threads)
+    rows = RowOptions.of(click.get_current_context().params)
+    if rows is not None:
+        from basalt.cli.rows import predict_rows
+
+        predict_rows(model, rows)
+        return
     if output is not None:
         arrays.check_target(output)
     loaded = models.load_any(model, shapes)
@@ -71,8 +87,6 @@ def run_command(
     sizes.note()
     missing = [spec for name, spec in declared.items() if name not in feeds]
     feeds |= arrays.random_feeds(missing, sizes.shapes, seed)
-    if threads is not None:
-        models.set_threads(threads)
     report, outputs = _run(loaded, feeds, sizes.shapes)
     report = {"shapes": sizes.shapes} | report
     outputs = arrays.flattened(outputs)

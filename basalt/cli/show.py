@@ -69,6 +69,7 @@ def show(
 
 def _show_file(path: Path, as_json: bool) -> None:
     import basalt
+    from basalt.cli.show_facts import facts_of
 
     loaded = basalt.load(path)
     if isinstance(loaded, basalt.OnnxExecutable):
@@ -76,13 +77,18 @@ def _show_file(path: Path, as_json: bool) -> None:
 
         show_onnx(loaded, as_json)
         return
+    facts = facts_of(loaded)
+    if isinstance(loaded, basalt.Estimator):
+        loaded = loaded.executable()
     if not isinstance(loaded, basalt.Executable):
         raise click.ClickException(f"{path}: holds a {type(loaded).__name__}, expected a model")
-    _show_model(loaded, as_json)
+    _show_model(loaded, as_json, facts)
 
 
-def _show_model(model: Executable, as_json: bool) -> None:
-    description = _description(model)
+def _show_model(model: Executable, as_json: bool, facts: dict[str, Any]) -> None:
+    from basalt.cli.show_facts import fact_lines
+
+    description = facts | _description(model)
     if as_json:
         print_json(description | {"graph": model.text()})
         return
@@ -93,7 +99,8 @@ def _show_model(model: Executable, as_json: bool) -> None:
     ]
     print_table(["", "name", "data type", "shape"], rows)
     operators = ", ".join(f"{count} {name}" for name, count in description["operators"].items())
-    print(f"\nnodes    {sum(description['operators'].values())}: {operators or 'none'}")
+    print("", *fact_lines(facts), sep="\n")
+    print(f"nodes    {sum(description['operators'].values())}: {operators or 'none'}")
     print(f"weights  {description['weights']:,} ({size_text(description['weight_bytes'])})")
     for key, text in description["metadata"].items():
         print(f"{key}: {text}")

@@ -23,6 +23,7 @@ def test_a_model(bslc: Bslc, models: Mapping[str, Path]) -> None:
         ["input", "x", "float32", "[n,", "4]"],
         ["output", "y", "float32", "[n,", "4]"],
         [],
+        ["kind", "GRAPH", "(1)"],
         ["nodes", "3:", "1", "mul,", "1", "sub,", "1", "relu"],
         ["weights", "8", "(32", "B)"],
     ]
