@@ -1,4 +1,4 @@
-# make run | test | lint | dev | clean | distclean     (PYTHON=/path/to/python3 chooses the interpreter)
+# make run | test | test-torch | lint | dev | clean | distclean     (PYTHON=/path/to/python3 chooses the interpreter)
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
@@ -13,8 +13,12 @@ SITE := build/site
 TEST_CACHE ?= $(CURDIR)/build/kernel-cache
 TEST_WORKERS ?= 2
 TEST_ARGS ?=
+# The build for the CPU, of 200 MB: what PyPI has under the version alone is for CUDA on Linux, of gigabytes.
+TORCH ?= torch==2.13.0$(if $(filter Linux,$(shell uname -s)),+cpu)
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+TORCH_TESTS := tests/compiler/modules tests/compiler/estimators/test_onnx_converter.py
 
-.PHONY: help run test lint dev clean distclean
+.PHONY: help run test test-torch lint dev clean distclean
 
 help:
 	@echo "make run      classify handwritten digits with the example model"
