@@ -18,6 +18,7 @@ from .choices import at_node
 from .elementwise import copy_call, elementwise_call, fill_call
 from .epilogue import Epilogue
 from .kernel import Call, KernelBuilder
+from .layouts import allocate_in, channels_last
 from .placement import place_outputs
 from .work import arithmetic_dtype, operations_of
 
@@ -38,7 +39,8 @@ class Lowering:
         for index, value in enumerate(graph.inputs):
             self._views[value] = allocate(Storage.INPUT, value.dtype, value.shape, index)
         self._outputs = [allocate(Storage.OUTPUT, v.dtype, v.shape, i) for i, (_, v) in enumerate(graph.outputs)]
-        self._placed = place_outputs(graph, self._outputs)
+        self._last = channels_last(graph)
+        self._placed = place_outputs(graph, self._outputs, self._last)
 
     def run(self) -> None:
         """Lower every node, then copy the outputs that could not be computed in place."""
@@ -71,9 +73,7 @@ class Lowering:
 
     def write(self, value: Value) -> View:
         """Where a result goes: a place of its own, or inside an output or a concatenation (then maybe strided)."""
-        view = self._placed.get(value)
-        if view is None:
-            view = self.scratch(value.dtype, value.shape)
+        view = self._placed.get(value) or allocate_in(value, self._last)
         self._views[value] = view
         return view
 

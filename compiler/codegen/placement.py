@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import Graph, Node, Value
-from ..views import Storage, View, allocate
+from ..views import View
+from .layouts import allocate_in
 
 _THROUGH = frozenset({"reshape", "transpose", "concat", "pad"})
 
 
-def place_outputs(graph: Graph, outputs: Sequence[View]) -> dict[Value, View]:
+def place_outputs(
+    graph: Graph, outputs: Sequence[View], last: frozenset[Value] = frozenset()
+) -> dict[Value, View]:
     """A place for every value that an output or a concatenation asks to have there.
 
     Walks backwards from the outputs, through reshapes and transposes, into the operands of concatenations. A value that
@@ -19,6 +22,7 @@ def place_outputs(graph: Graph, outputs: Sequence[View]) -> dict[Value, View]:
     Args:
         graph: the graph to be lowered.
         outputs: the view of each graph output's memory.
+        last: the values that are stored with their channels last where nothing else asks for them.
     """
     producers = graph.producers()
     placed: dict[Value, View] = {}
@@ -30,7 +34,7 @@ def place_outputs(graph: Graph, outputs: Sequence[View]) -> dict[Value, View]:
             continue
         into = placed.get(node.output)
         if into is None and node.op in ("concat", "pad"):
-            into = placed[node.output] = allocate(Storage.ARENA, node.output.dtype, node.output.shape)
+            into = placed[node.output] = allocate_in(node.output, last)
         if into is not None:
             _push_back(node, into, placed, producers)
     return placed

@@ -17,14 +17,14 @@ from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..codegen.terms import SUFFIX, register_suffix
 from ..ir import Node, Value
-from ..views import View
+from ..views import View, memory_order
 from .elementwise import decode
 from .raw import raw
 
 
 @template("resample2d")
 def resample2d(node: Node, lowering: Lowering) -> None:
-    """A unit is a row along the last dimension."""
+    """A unit is a row along the dimension whose elements are neighbours in memory."""
     Resampling(node, lowering, linear=node.attrs["mode"] == "linear").write()
 
 
@@ -44,6 +44,8 @@ class Resampling:
         self.lowering, self.node = lowering, node
         self.linear = linear
         source, target = lowering.read(node.present[0]), lowering.write(node.output)
+        order = memory_order(target.shape, [target.strides])
+        source, target = source.permuted(order), target.permuted(order)
         self.dtype = source.dtype
         self.source, self.target = (source, target) if self.linear else (raw(source), raw(target))
         # Integers are rounded to nearest: in float32, weights of thirds would decide ties.
@@ -51,10 +53,11 @@ class Resampling:
         self.kernel = KernelBuilder(f"resample2d {'linear' if linear else 'nearest-neighbor'}")
         self.body = Body(self.kernel, (), 4)
         # Along a resampled axis the input's index comes from a table: its own stride is not walked.
-        walked = [0 if i in node.attrs["axes"] else s for i, s in enumerate(self.source.strides)]
+        resampled = [order.index(axis) for axis in node.attrs["axes"]]
+        walked = [0 if i in resampled else s for i, s in enumerate(self.source.strides)]
         self.given = self.body.declare_input(_value(self.source), self.source, walked)
         self.result = self.body.declare_output(_value(self.target), self.target, self.target.strides)
-        self.axes = [self._axis(number, axis) for number, axis in enumerate(node.attrs["axes"])]
+        self.axes = [self._axis(number, axis) for number, axis in enumerate(resampled)]
 
     def write(self) -> None:
         kernel, shape = self.kernel, self.target.shape

@@ -1,0 +1,81 @@
+"""Decides which images are stored with their channels last, whatever the order of their dimensions.
+
+Convolutions are fastest where a pixel's channels are neighbours in memory: vectors run over them, and a window's
+elements lie in few runs. A tensor's order of dimensions does not change; only its strides do. What computes images from
+images keeps the order that they are stored in, so that conversions happen where a region of convolutions begins (its
+first kernel reads the other order) and ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from basalt.ops.types import is_float
+
+from ..ir import FUSED, Graph, Node, Value
+from ..pointwise import is_pointwise
+from ..views import Storage, View, allocate
+
+__all__ = ["allocate_in", "channels_last"]
+
+FEWEST_CHANNELS = 12
+"""Channels below which vectors over them stay emptier than those over columns."""
+_ORDER, _INVERSE = (0, 2, 3, 1), (0, 3, 1, 2)
+_CONVOLUTIONS = frozenset({"conv2d", "conv_transpose2d"})
+_OF_IMAGES = frozenset({"average_pool2d", "l2_pool2d", "max_pool2d", "resample2d", "pad"})
+"""Operators whose results lie as their first operand does."""
+
+
+def channels_last(graph: Graph) -> frozenset[Value]:
+    """The values [n, channels, height, width] of a graph that are better stored with their channels last."""
+    found: set[Value] = set()
+    for node in graph.nodes:
+        rule = _rule(node)
+        if rule is not None and rule(node, node.body.nodes[0] if node.op == FUSED else node, found):
+            found.update(v for v in node.outputs if _is_image(v))
+    return frozenset(found)
+
+
+def allocate_in(value: Value, last: frozenset[Value]) -> View:
+    """A temporary place for a value, in the order that was decided for it."""
+    if value not in last:
+        return allocate(Storage.ARENA, value.dtype, value.shape)
+    return allocate(Storage.ARENA, value.dtype, tuple(value.shape[axis] for axis in _ORDER)).permuted(_INVERSE)
+
+
+def _rule(node: Node) -> _Rule | None:
+    root = node.attrs["root"] if node.op == FUSED else node.op
+    return _as_operands if root in ("elementwise", "rows") or is_pointwise(node) else _RULES.get(root)
+
+
+def _is_image(value: Value) -> bool:
+    """Whether the order of a value's elements makes a difference."""
+    shape = value.shape
+    return len(shape) == 4 and is_float(value.dtype) and shape[1] > 1 and shape[2] * shape[3] > 1
+
+
+def _convolution(node: Node, root: Node, found: set[Value]) -> bool:
+    return root.attrs["input_layout"] == "nchw" and root.output.shape[1] >= FEWEST_CHANNELS
+
+
+def _as_first(node: Node, root: Node, found: set[Value]) -> bool:
+    return root.attrs.get("layout", "nchw") == "nchw" and node.present[0] in found
+
+
+def _as_operands(node: Node, root: Node, found: set[Value]) -> bool:
+    shape = node.outputs[0].shape
+    return any(v in found for v in node.present if v.shape == shape)
+
+
+def _as_most(node: Node, root: Node, found: set[Value]) -> bool:
+    size = sum(math.prod(v.shape) for v in node.present if v in found)
+    return root.attrs["axis"] == 1 and 2 * size > math.prod(node.output.shape)
+
+
+_Rule = Callable[[Node, Node, set[Value]], bool]
+_RULES: dict[str, _Rule] = {
+    **dict.fromkeys(_CONVOLUTIONS, _convolution),
+    **dict.fromkeys(_OF_IMAGES, _as_first),
+    "concat": _as_most,
+}
