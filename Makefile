@@ -23,6 +23,7 @@ TORCH_TESTS := tests/compiler/modules tests/compiler/estimators/test_onnx_conver
 help:
 	@echo "make run      classify handwritten digits with the example model"
 	echo "make test     run the test suite           (TEST_ARGS='-k conv' passes pytest arguments)"
+	echo "make test-torch    install torch for the CPU and run the tests that need it"
 	echo "make lint     ruff, mypy, import-linter"
 	echo "make dev      install everything for development into $(VENV)"
 	echo "make clean    remove build products and caches;  make distclean  also removes $(VENV)"
@@ -32,6 +33,22 @@ run: $(VENV)/.installed-run
 
 test: $(VENV)/.installed-test
 	@BASALT_CACHE_DIR="$${BASALT_CACHE_DIR:-$(TEST_CACHE)}" $(BIN)/python -m pytest -q -n $(TEST_WORKERS) $(TEST_ARGS)
+
+# Torch is no dependency of the tests, being large: where it cannot be installed, they are not run, and that is no failure.
+test-torch: $(VENV)/.installed-test
+	@if ! $(BIN)/python -c 'import torch' 2>/dev/null; then
+	    echo "Installing $(TORCH) into $(VENV) ..." >&2
+	    install() {
+	        timeout 900 $(BIN)/python -m pip install -q --disable-pip-version-check --root-user-action=ignore "$$@"
+	    }
+	    if ! install --no-deps --retries 1 --extra-index-url $(TORCH_INDEX) '$(TORCH)' || ! install '$(TORCH)' \
+	        || ! $(BIN)/python -c 'import torch'; then
+	        echo "SKIPPED: $(TORCH) cannot be installed here; the tests of PyTorch modules are not run." >&2
+	        exit 0
+	    fi
+	fi
+	BASALT_CACHE_DIR="$${BASALT_CACHE_DIR:-$(TEST_CACHE)}" timeout 900 $(BIN)/python -m pytest -q -n $(TEST_WORKERS) \
+	    $(TORCH_TESTS) $(TEST_ARGS)
 
 # The folders are mapped into the package by pyproject.toml, which mypy and import-linter cannot follow in an editable
 # install: they read a real one. mypy's paths are turned back into the repository's.
