@@ -144,7 +144,7 @@ class CsvTable:
             return Chunk(self._converter.rows(records), np.array(places))
         except ValueError:
             row, place, cell = self._converter.fault(records)
-            raise self._fault(places[row], f"{self.labels[place]}: {cell!r} is no number") from None
+            raise self._fault(places[row], f"{cell!r} is no number", self.labels[place]) from None
 
     def _reader(self, lines: Iterable[bytes]) -> Reader:
         base = self._line
@@ -155,9 +155,7 @@ class CsvTable:
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise self._fault(
-                number, f"byte {error.start + 1} is not UTF-8, which is expected: {error.reason}"
-            ) from None
+            raise self._fault(number, f"byte {error.start + 1} is not UTF-8: {error.reason}") from None
 
     def _next(self, reader: Reader, base: int) -> list[str] | None:
         try:
@@ -170,5 +168,5 @@ class CsvTable:
         if self._blank:
             raise self._fault(self._blank, f'an empty line, expected {self.width} columns (one empty cell is "")')
 
-    def _fault(self, line: int, text: str) -> click.ClickException:
-        return click.ClickException(f"{self.name}, line {line}: {text}")
+    def _fault(self, line: int, text: str, *column: str) -> click.ClickException:
+        return click.ClickException(f"{', '.join((self.name, f'line {line}', *column))}: {text}")
