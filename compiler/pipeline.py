@@ -18,6 +18,7 @@ from .passes.fold_constants import fold_constants
 from .passes.fold_normalisation import fold_normalisation
 from .passes.fuse import fuse
 from .passes.infer_shapes import infer_shapes
+from .passes.integer_products import integer_products
 from .passes.separate_outputs import separate_outputs
 from .passes.simplify import simplify
 from .text import diff_graphs
@@ -40,7 +41,8 @@ class Pass:
 
 PASSES: tuple[Pass, ...] = (
     Pass("infer_shapes", infer_shapes, "all rely on types and attributes as the rules give them", (), True),
-    Pass("fold_constants", fold_constants, "what is known shows what does nothing", ("infer_shapes",)),
+    Pass("integer_products", integer_products, "as long as weights are still quantised", ("infer_shapes",)),
+    Pass("fold_constants", fold_constants, "what is known shows what does nothing", ("integer_products",)),
     Pass("simplify", simplify, "next passes look for neighbours, which this makes of others", ("fold_constants",)),
     Pass("fold_normalisation", fold_normalisation, "as long as normalizations are whole", ("simplify",)),
     Pass("canonicalise", canonicalise, "the rest knows core operators only", ("fold_normalisation",), True),

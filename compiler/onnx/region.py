@@ -144,6 +144,9 @@ class Region:
     ) -> tuple[Tensor, ...] | None:
         if not all(t.is_static for t in types) or any(_has_symbols(a) for a in attrs.values()):
             return None
+        if op == "dequantize_linear" and types[0].rank > 1:
+            # Passes make products of integers of quantised weights, or fold them themselves.
+            return None
         size = sum(t.nbytes for t in types)
         if size > max(FOLD_BYTES, sum(t.array.nbytes for t in inputs if t is not None and t.array is not None)):
             return None

@@ -13,7 +13,8 @@ from .evaluation import evaluate
 SMALL_BYTES = 64 * 1024
 """Results up to this size are always worth keeping; larger ones must not exceed the operands' bytes.
 
-A cast of a narrow float may double them: weights stored in half precision would otherwise be cast in every run.
+A cast of a narrow float may double them, and dequantising make four times as much of them: weights stored in half
+precision or in bytes would otherwise be cast in every run.
 """
 
 EXPANDED_BYTES = 1024
@@ -60,6 +61,8 @@ def _is_worth(node: Node, operands: list[Value], context: Context) -> bool:
     allowed = sum(v.type.nbytes for v in dict.fromkeys(operands))
     if node.op == "cast" and operands[0].dtype in ("float16", "bfloat16"):
         allowed *= 2
+    if node.op == "dequantize_linear" and operands[0].dtype in ("int8", "uint8"):
+        allowed *= 4
     if result > max(EXPANDED_BYTES if node.op == "expand" else SMALL_BYTES, allowed):
         context.note(f"fold_constants leaves {node!r}: {result} bytes would replace {allowed}")
         return False

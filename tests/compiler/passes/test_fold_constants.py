@@ -62,6 +62,11 @@ def test_special_values() -> None:
     assert after.nodes == ()
 
 
+def _dequantised(m: Maker, dtype: str) -> Value:
+    """Weights that would take four times as many bytes as floats, as many, or more."""
+    return m.dequantize_linear(m.constant(np.ones((BIG, 2)), dtype), m.constant([[0.5]]), m.constant([[0]], dtype))
+
+
 @pytest.mark.parametrize(
     ("build", "grows"),
     [
@@ -78,12 +83,9 @@ def test_special_values() -> None:
         (lambda m: m.cast(m.constant(np.ones(BIG), "uint8"), "float32"), True),
         (lambda m: m.pad(m.constant(np.ones(BIG)), (1,), (0,)), True),
         (lambda m: m.concat([c := m.constant(np.ones(BIG)), c], 0), True),
-        (
-            lambda m: m.dequantize_linear(
-                m.constant(np.ones((BIG, 2)), "uint8"), m.constant([[0.5]]), m.constant([[0]], "uint8")
-            ),
-            True,
-        ),
+        (lambda m: _dequantised(m, "uint8"), False),
+        (lambda m: _dequantised(m, "int32"), False),
+        (lambda m: _dequantised(m, "int4"), True),
     ],
 )
 def test_growth_is_bounded(build: Any, grows: bool) -> None:

@@ -20,7 +20,15 @@ from ..recipes import DISCONTINUOUS, RECIPES
 
 seeds = st.integers(0, 2**32 - 1)
 _BY_NAME = {p.name: p for p in PASSES}
-EXACT = ("infer_shapes", "fold_constants", "common_subexpressions", "dead_code", "separate_outputs", "fuse")
+EXACT = (
+    "infer_shapes",
+    "integer_products",
+    "fold_constants",
+    "common_subexpressions",
+    "dead_code",
+    "separate_outputs",
+    "fuse",
+)
 SMOOTH = [name for name in RECIPES if name not in DISCONTINUOUS]
 _EXACT_RULES = index(r for r in simplify.REWRITES if r.exact and r.name != "clamp_of_clamp")
 """Merged limits are exact for IEEE 754's maximum, in which 0 exceeds -0; NumPy's gives one or the other zero."""
