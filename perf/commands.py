@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from .compare import Verdict
 from .measure import _BLAS_OVERRIDES
 from .suites import SUITES
 
@@ -44,6 +45,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--against", type=_names, metavar="NAMES", help="contenders, such as ort,openvino,numpy,torch")
     run.add_argument("--output", type=Path, metavar="FILE", help="write the results to a JSON file")
     run.set_defaults(function=_run)
+    compare = commands.add_parser("compare", help="measure an earlier commit beside this tree; status 1: a regression")
+    compare.add_argument("base", metavar="BASE", help="a commit, tag or branch")
+    _measuring(compare)
+    compare.add_argument("--launches", type=int, default=3, metavar="N", help="how often processes are started anew")
+    compare.add_argument("--margin", type=float, default=0.02, metavar="SHARE", help="slower by so little is no matter")
+    compare.add_argument("--work", type=Path, metavar="FOLDER", help="keep compiled kernels there for the next time")
+    compare.add_argument("--output", type=Path, metavar="FILE", help="write the results to a JSON file")
+    compare.set_defaults(function=_compare)
     figures = commands.add_parser(
         "figures", help="the core's figures: start-up, calls, a fused chain, memory, compiling, ONNX models"
     )
@@ -105,6 +114,39 @@ def _run(options: argparse.Namespace) -> int:
     for text in wrong:
         print(f"error: {text}", file=sys.stderr)
     return ERROR if wrong else DONE
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from .compare import compare
+    from .lines import line, verdict_line
+    from .results import save
+
+    options.suite = options.suite or ["kernels"]
+    cases = _cases(options, _suites(options))
+    settings = replace(_settings(options), launches=options.launches)
+    names = ["basalt", "basalt-f32"] if "sklearn" in options.suite else ["basalt"]
+    results, found = compare(
+        options.base,
+        cases,
+        options.threads,
+        settings,
+        lambda case: print(line(case), flush=True),
+        names,
+        options.work,
+        options.margin,
+    )
+    if options.output:
+        save(results, options.output)
+    print(f"\n{results.commits['new']} against {results.commits['base']} (time / time there; above 1 is slower)")
+    for verdict in found:
+        print(verdict_line(verdict))
+    return comparison_status(found)
+
+
+def comparison_status(found: Sequence[Verdict]) -> int:
+    """What the process's status says of verdicts: a case that is lost is an error, before any regression."""
+    words = {verdict.word for verdict in found}
+    return ERROR if "gone" in words or not words - {"none"} else REGRESSION if "regression" in words else DONE
 
 
 def _suites(options: argparse.Namespace) -> list[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from .compare import Verdict
 from .contest import Entry
 from .peers import OURS
 from .results import CaseResult
 from .statistics import Interval
 
-__all__ = ["contenders_of", "like_of_ours", "line", "ratio_text", "time_text"]
+__all__ = ["contenders_of", "like_of_ours", "line", "ratio_text", "time_text", "verdict_line"]
 
 # ONNX Runtime computes estimators in float32: its like is ours in float32.
 _LIKES = {("sklearn", "ort"): "basalt-f32"}
+_QUIET = 0.1
 
 
 def like_of_ours(suite: str, peer: str, case: CaseResult) -> str:
@@ -21,8 +23,8 @@ def like_of_ours(suite: str, peer: str, case: CaseResult) -> str:
 
 def contenders_of(case: CaseResult) -> tuple[list[str], list[str]]:
     """The case's contenders: ours, and peers."""
-    ours = [name for name in case.entries if name in OURS]
-    return ours, [name for name in case.entries if name not in OURS]
+    ours = [name for name in case.entries if name.partition("@")[0] in OURS]
+    return ours, [name for name in case.entries if name not in ours]
 
 
 def time_text(seconds: float) -> str:
@@ -33,9 +35,9 @@ def time_text(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def ratio_text(interval: Interval) -> str:
+def ratio_text(interval: Interval, digits: int = 2) -> str:
     """A ratio and its confidence interval."""
-    return f"{interval.ratio:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+    return f"{interval.ratio:.{digits}f} [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
 
 
 def line(case: CaseResult) -> str:
@@ -46,11 +48,25 @@ def line(case: CaseResult) -> str:
         found = case.ratio(peer, like_of_ours(case.suite, peer, case))
         entry = case.entries[peer]
         if found is not None:
-            cells.append(f"{peer} {ratio_text(found)}{_part(entry)}")
+            best = f" best {found.best:.2f}" if _busy(case) else ""
+            cells.append(f"{peer} {ratio_text(found)}{best}{_part(entry)}")
         elif entry.state != "cannot":
             cells.append(f"{peer} {entry.state}")
-    busy = f"  (others took {case.busy:.0%} of the machine)" if case.busy and case.busy > 0.1 else ""
+    busy = f"  (others took {case.busy:.0%} of the machine)" if _busy(case) else ""
     return f"{case.suite}/{case.case:<24} {case.threads}T  {'  '.join(cells)}{busy}"
+
+
+def verdict_line(verdict: Verdict) -> str:
+    """A verdict in a line."""
+    case = verdict.case
+    name = "" if verdict.name == "basalt" else f" ({verdict.name})"
+    found = "" if verdict.interval is None else f"  {ratio_text(verdict.interval, 3)}"
+    why = f"  ({verdict.why})" if verdict.why else ""
+    return f"{verdict.word:<10} {case.suite}/{case.case}{name} {case.threads}T{found}{why}"
+
+
+def _busy(case: CaseResult) -> bool:
+    return case.busy is not None and case.busy > _QUIET
 
 
 def _own(case: CaseResult, name: str) -> str:

@@ -18,7 +18,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from .peers import CannotRun, Prepared, Task, load_peer
+from .peers import CannotRun, Prepared, Task, load_peer, process
+from .peers.files import kind_of
 from .suites import Case, load_suite
 
 __all__ = ["Worker", "main"]
@@ -60,7 +61,7 @@ class Worker:
         gc.collect()
         task = Task(self._contender, Case.from_json(message["case"]), Path(message["folder"]), self._threads)
         start = time.perf_counter()
-        ready = load_peer(self._contender).prepare(task)
+        ready = process.prepare(task) if kind_of(task) == "process" else load_peer(self._contender).prepare(task)
         outputs = ready.outputs()
         seconds = time.perf_counter() - start
         np.savez(message["outputs"], **outputs)

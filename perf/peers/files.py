@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from . import CannotRun, Task
 
-__all__ = ["feeds_of", "fitted", "kind_of", "rows_of", "threads_worth"]
+__all__ = ["feeds_of", "fitted", "flat_outputs", "kind_of", "rows_of", "threads_worth", "weights_of"]
 
 _ROWS_WORTH_THREADS = 1000
 
@@ -47,3 +48,21 @@ def feeds_of(task: Task) -> dict[str, np.ndarray]:
 def threads_worth(task: Task) -> int:
     """Threads for a library that is told how many at each call: one where rows are too few to pay for a start."""
     return task.threads if task.params["rows"] >= _ROWS_WORTH_THREADS else 1
+
+
+def weights_of(task: Task) -> dict[str, np.ndarray]:
+    """The constants of a model, by name."""
+    import onnx
+
+    model = onnx.load(task.folder / "model.onnx")
+    return {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+
+
+def flat_outputs(outputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Outputs as arrays; those that are a map a row as columns in sorted order of keys."""
+    flat = {}
+    for name, value in outputs.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            value = [[row[key] for key in sorted(row)] for row in value]
+        flat[name] = np.asarray(value)
+    return flat

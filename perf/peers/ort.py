@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import CannotRun, Prepared, Task, installed
-from .files import feeds_of, fitted, kind_of, rows_of
+from .files import feeds_of, fitted, flat_outputs, kind_of, rows_of
 
 __all__ = ["prepare", "session", "versions"]
 
@@ -42,7 +42,7 @@ def prepare(task: Task) -> Prepared:
     names = [output.name for output in running.get_outputs()]
 
     def outputs() -> dict[str, np.ndarray]:
-        return dict(zip(names, running.run(None, feeds), strict=True))
+        return flat_outputs(dict(zip(names, running.run(None, feeds), strict=True)))
 
     if task.params.get("bound"):
         return Prepared(_bound(running, feeds, outputs()), outputs, "buffers bound")

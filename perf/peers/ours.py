@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import CannotRun, Prepared, Task, installed
-from .files import feeds_of, fitted, kind_of, rows_of
+from .files import feeds_of, fitted, flat_outputs, kind_of, rows_of
 
 __all__ = ["prepare", "versions"]
 
@@ -50,6 +50,6 @@ def _onnx(task: Task) -> Prepared:
     feeds = feeds_of(task)
     first = model.run(feeds)
     if not task.params.get("bound"):
-        return Prepared(lambda: model.run(feeds), lambda: model.run(feeds))
+        return Prepared(lambda: model.run(feeds), lambda: flat_outputs(model.run(feeds)))
     out = {name: np.empty_like(array) for name, array in first.items()}
     return Prepared(lambda: model.run(feeds, out), lambda: model.run(feeds))
