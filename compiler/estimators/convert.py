@@ -15,6 +15,7 @@ from .estimator import Estimator
 from .facts import CHECK_OUTPUTS, Facts
 from .pruning import pruned
 from .registry import Frame, Results, class_name, inverse_of
+from .requirement import require_sklearn
 from .translate import CONTAINERS, translate
 
 __all__ = ["from_sklearn"]
@@ -40,7 +41,8 @@ def from_sklearn(estimator: Any, n_features: int | None = None, *, dtype: str | 
     Raises:
         ValidationError: for an object that is no fitted estimator, another number of features than it was fitted with,
             and another data type.
-        UnsupportedError: for a class or a parameter that cannot be translated, with the path of the step.
+        UnsupportedError: for a class or a parameter that cannot be translated, with the path of the step. Also for what
+            is no estimator where scikit-learn is not installed; says how to install it.
     """
     work = "float64" if dtype is None else dtype
     if work not in DTYPES:
@@ -64,6 +66,7 @@ def _label(estimator: Any) -> str:
 
 def _width(estimator: Any, n_features: int | None) -> int:
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
+        require_sklearn("from_sklearn")
         what = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
         raise ValidationError(f"from_sklearn: got {what}, expected a fitted scikit-learn estimator")
     fitted = getattr(estimator, "n_features_in_", None)
