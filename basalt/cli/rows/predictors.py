@@ -46,7 +46,7 @@ class EstimatorPredictor:
             )
         self.method = chosen
         self._call = getattr(estimator, chosen)
-        self._classes: Any = getattr(estimator, "classes_", None) if chosen in BY_CLASS else None
+        self._labels = _labels(estimator, chosen)
         facts = estimator.facts
         if chosen == "inverse_transform":
             (width,) = [int(v.shape[1]) for v in estimator.graph.inputs if v.name == "Z"]
@@ -59,14 +59,21 @@ class EstimatorPredictor:
         return list(found) if isinstance(found, (tuple, list)) else [found]
 
     def labels(self, part: int) -> Sequence[Any] | None:
-        if isinstance(self._classes, list):
-            return list(self._classes[part])
-        return None if self._classes is None else self._classes.tolist()
+        return self._labels[part] if part < len(self._labels) else None
 
     def part_names(self, count: int) -> list[str]:
         if self.method == "kneighbors":
             return ["distance", "index"]
         return [self.method] if count == 1 else [f"{self.method}_{i}" for i in range(count)]
+
+
+def _labels(estimator: basalt.Estimator, method: str) -> list[list[Any]]:
+    """What the columns of each array of a method's results stand for, as far as the estimator says it."""
+    classes = getattr(estimator, "classes_", None)
+    if method in BY_CLASS and classes is not None:
+        return [c.tolist() for c in classes] if isinstance(classes, list) else [classes.tolist()]
+    names_out = getattr(estimator, "get_feature_names_out", None)
+    return [names_out().tolist()] if method == "transform" and names_out is not None else []
 
 
 class GraphPredictor:
@@ -111,7 +118,8 @@ def predictor_of(model: Any, method: str | None) -> Predictor:
 
 
 def column_names(predictor: Predictor, parts: Sequence[np.ndarray]) -> list[str]:
-    """The name of each column of results: classes for probabilities, else the method, numbered if it gives several.
+    """The name of each column of results: classes for probabilities, the features that a transformer says it gives,
+    else the method, numbered if it gives several.
 
     Raises click.ClickException for results that are no rows of columns.
     """
