@@ -7,6 +7,8 @@ import os
 import platform
 import sys
 
+from .tile_registers import without_tiles
+
 __all__ = ["host_cpu", "host_platform"]
 
 _X86_FIELDS = ("vendor_id", "cpu family", "model", "model name")
@@ -18,7 +20,8 @@ def host_cpu() -> tuple[str, str]:
     """Name and features of the CPU that code is compiled for.
 
     NUMBA_CPU_NAME and NUMBA_CPU_FEATURES take their places if they are set. On Linux the rest comes from the kernel's
-    description, which costs a tenth of a millisecond; elsewhere LLVM is asked.
+    description, which costs a tenth of a millisecond; elsewhere LLVM is asked. Tile registers are among the features
+    only if the process may use them, which this asks for.
     """
     name, features = os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES")
     found_name, found_features = ("", "") if name and features is not None else _detect()
@@ -38,7 +41,8 @@ def _detect() -> tuple[str, str]:
             text = file.read(8192).decode("utf-8", "replace")
     except OSError:
         return _ask_llvm()
-    return parse_cpuinfo(text) or _ask_llvm()
+    found = parse_cpuinfo(text)
+    return (found[0], without_tiles(found[1])) if found else _ask_llvm()
 
 
 def parse_cpuinfo(text: str) -> tuple[str, str] | None:

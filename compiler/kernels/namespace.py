@@ -10,7 +10,19 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from basalt.compiler.kernels import arith, byte_tiles, convert, dots, folds, memory, stack, tiles, transposition
+from basalt.compiler.kernels import (
+    arith,
+    byte_tiles,
+    convert,
+    dots,
+    folds,
+    matrix_tiles,
+    memory,
+    splitting,
+    stack,
+    tiles,
+    transposition,
+)
 from basalt.compiler.kernels.emit import Recipe, build
 
 __all__ = ["SUFFIXES", "names_for", "namespace", "recipe", "resolve"]
@@ -56,9 +68,11 @@ def _family(name: str) -> Recipe:
 
 
 _FAMILIES: dict[str, Any] = {
+    "amx": matrix_tiles,
     "bytetile": byte_tiles,
     "dot": dots,
     "fold": folds,
+    "split": splitting,
     "stack": stack,
     "transpose": transposition,
 }

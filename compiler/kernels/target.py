@@ -7,8 +7,9 @@ import os
 from typing import NamedTuple
 
 from basalt.runtime.host import host_cpu, host_platform
+from basalt.runtime.tile_registers import may_use_tiles
 
-__all__ = ["Target", "byte_products", "byte_products_of", "target"]
+__all__ = ["Target", "byte_products", "byte_products_of", "matrix_products", "matrix_products_of", "target"]
 
 
 class Target(NamedTuple):
@@ -67,6 +68,21 @@ def byte_products_of(features: str, triple: str) -> str:
         return "vnni"
     x86 = triple.startswith(("x86", "i686", "amd64"))
     return "pairs" if x86 and (bits != 256 or "+avx2" in has) else "plain"
+
+
+@functools.cache
+def matrix_products() -> frozenset[str]:
+    """The element types whose matrices that CPU multiplies as a whole, if this process may have it do so."""
+    found = matrix_products_of(*_described())
+    return found if found and may_use_tiles() else frozenset()
+
+
+def matrix_products_of(features: str, triple: str) -> frozenset[str]:
+    """What of ``int8`` and ``bfloat16`` a CPU, given as for :meth:`Target.of`, multiplies tiles of (Intel's AMX)."""
+    has = {feature.replace("_", "").replace("-", "") for feature in features.split(",") if feature[:1] == "+"}
+    if Target.of(features, triple).bits != 512 or "+amxtile" not in has or "+avx512vnni" not in has:
+        return frozenset()
+    return frozenset(kind for kind, name in (("int8", "+amxint8"), ("bfloat16", "+amxbf16")) if name in has)
 
 
 def _described() -> tuple[str, str]:

@@ -21,26 +21,26 @@ Packed = tuple[View, View]
 """A packed matrix, and the int32 sums of its rows [..., rows] or columns [..., panels * columns of a panel]."""
 
 
-def groups_of(depth: int) -> int:
-    """Groups of four steps; an empty depth is padded to one."""
-    return max(1, -(-depth // GROUP))
+def groups_of(depth: int, multiple: int = 1) -> int:
+    """Groups of four steps, filled up to a multiple; an empty depth is padded to one."""
+    return max(1, -(-depth // (GROUP * multiple))) * multiple
 
 
-def rows_array(array: np.ndarray) -> np.ndarray:
+def rows_array(array: np.ndarray, multiple: int = 1) -> np.ndarray:
     """A constant [..., rows, taps, depth] as rows, each tap padded by itself."""
     *lines, taps, depth = array.shape
     flipped = array ^ np.int8(-128) if array.dtype == np.int8 else array
-    padded = np.zeros((*lines, taps, groups_of(depth) * GROUP), np.uint8)
+    padded = np.zeros((*lines, taps, groups_of(depth, multiple) * GROUP), np.uint8)
     padded[..., :depth] = flipped.view(np.uint8)
     return padded.reshape(*lines, -1)
 
 
-def panels_array(array: np.ndarray) -> np.ndarray:
+def panels_array(array: np.ndarray, multiple: int = 1) -> np.ndarray:
     """A constant [..., depth, columns] as panels."""
     flipped = array ^ np.uint8(128) if array.dtype == np.uint8 else array
     *batches, depth, columns = array.shape
     width = panel_columns()
-    groups, panels = groups_of(depth), -(-columns // width)
+    groups, panels = groups_of(depth, multiple), -(-columns // width)
     padded = np.zeros((*batches, groups * GROUP, panels * width), np.int8)
     padded[..., :depth, :columns] = flipped.view(np.int8)
     split = padded.reshape(*batches, groups, GROUP, panels, width)
@@ -54,10 +54,10 @@ def panel_sums(panels: np.ndarray) -> np.ndarray:
     return sums.reshape(*sums.shape[:-2], -1)
 
 
-def pack_rows(lowering: Lowering, view: View) -> Packed:
+def pack_rows(lowering: Lowering, view: View, multiple: int = 1) -> Packed:
     """A matrix [..., rows, taps, depth] copied at run time into rows, each tap padded by itself; a unit is a row."""
     *lines, taps, depth = view.shape
-    padded = groups_of(depth) * GROUP
+    padded = groups_of(depth, multiple) * GROUP
     rows = lowering.scratch("uint8", (*lines, taps * padded))
     sums = lowering.scratch("int32", tuple(lines))
     kernel = KernelBuilder("byte rows")
@@ -84,11 +84,11 @@ def pack_rows(lowering: Lowering, view: View) -> Packed:
     return rows, sums
 
 
-def pack_panels(lowering: Lowering, view: View) -> Packed:
+def pack_panels(lowering: Lowering, view: View, multiple: int = 1) -> Packed:
     """A matrix [..., depth, columns] copied at run time into panels; a unit is a panel."""
     *batches, depth, columns = view.shape
     width = panel_columns()
-    groups, count = groups_of(depth), -(-columns // width)
+    groups, count = groups_of(depth, multiple), -(-columns // width)
     panels = lowering.scratch("int8", (*batches, count, groups, width, GROUP))
     sums = lowering.scratch("int32", (*batches, count * width))
     kernel = KernelBuilder("byte panels")

@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from ..codegen.epilogue import Epilogue
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.terms import SUFFIX
+from ..codegen.choices import choose
 from ..codegen.tiling import tile_rows
-from ..kernels.target import byte_products, target
+from ..kernels.target import byte_products, matrix_products, target
 from ..views import View
 from .elementwise import decode
 
 GROUP = 4
 """Steps of the depth that are multiplied at once."""
+WHOLE_GROUPS = 16
+"""Groups in a row of a tile register."""
 BLOCK = 1 << 17
 """Bytes of rows that are used again for each panel before the next ones are read."""
 UNIT = 10_000.0
@@ -30,7 +33,7 @@ MOST_UNITS = 64
 
 @dataclass(frozen=True, slots=True)
 class ByteTile:
-    """Rows, vectors and lanes of a micro-kernel, and its form."""
+    """Rows, vectors and lanes of a micro-kernel, and its form, which is ``amx`` where whole tiles are multiplied."""
 
     rows: int
     vectors: int
@@ -42,11 +45,19 @@ class ByteTile:
         return self.vectors * self.lanes
 
     @property
+    def whole(self) -> bool:
+        return self.form == "amx"
+
+    @property
     def name(self) -> str:
+        if self.whole:
+            return f"amx_bytes_{self.rows}"
         return f"bytetile_{self.rows}x{self.vectors}x{self.lanes}_{self.form}"
 
     def nanoseconds(self, groups: int) -> float:
         """Estimated time of one tile."""
+        if self.whole:
+            return 10.8 * (self.rows // 16) * groups / WHOLE_GROUPS + 25
         steps = {"vnni": 1, "pairs": 2, "plain": 6}[self.form]
         return (max(self.rows * self.vectors * steps / 2, 4) * groups + 30) / 3
 
@@ -56,11 +67,25 @@ def panel_columns() -> int:
     return 2 * target().lanes(32)
 
 
-def byte_tile(rows: int) -> ByteTile:
-    """The tile for a product of so many rows."""
+def group_multiple() -> int:
+    """What the groups of a matrix are filled up to a multiple of, for the CPU to multiply whole tiles where it can."""
+    return WHOLE_GROUPS if "int8" in matrix_products() else 1
+
+
+def byte_tile(rows: int, groups: int, *, whole: bool = False) -> ByteTile:
+    """The tile for a product of so many rows and groups, which ``whole`` says are filled up for whole tiles."""
     form, many = byte_products(), target().registers >= 32
     most = {"vnni": 12 if many else 5, "pairs": 10 if many else 3, "plain": 3}[form]
-    return ByteTile(tile_rows(rows, most), 2, target().lanes(32), form)
+    vectors = ByteTile(tile_rows(rows, most), 2, target().lanes(32), form)
+    if not whole:
+        return vectors
+    tiles = {height: ByteTile(height, 2, target().lanes(32), "amx") for height in (32, 16)} | {0: vectors}
+
+    def cost(height: int) -> float:
+        tile = tiles[height]
+        return math.inf if height == 32 and rows < 16 else -(-rows // tile.rows) * tile.nanoseconds(groups)
+
+    return tiles[choose(tuple(tiles), cost)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +107,8 @@ class ByteProduct:
 
     Strides are over (batches..., rows) for ``left`` (in bytes) and ``row_sums``, over (batches..., panel) for ``right``
     and ``column_sums`` (whose panels hold their columns side by side), and over (batches..., rows, columns) for each of
-    the epilogue's views. ``depth`` counts the steps, ``groups`` the fours that they are packed in.
+    the epilogue's views. ``depth`` counts the steps, ``groups`` the fours that they are packed in; ``whole`` says that
+    these are filled up to a multiple of :data:`WHOLE_GROUPS`.
     """
 
     batches: tuple[int, ...]
@@ -97,6 +123,7 @@ class ByteProduct:
     row_zero: ZeroPoint
     column_zero: ZeroPoint
     strides: Sequence[Sequence[int]]
+    whole: bool = False
 
 
 def byte_product_call(product: ByteProduct, epilogue: Epilogue) -> Call:
@@ -108,7 +135,7 @@ class _Writer:
     def __init__(self, product: ByteProduct, epilogue: Epilogue) -> None:
         self.product, self.epilogue = product, epilogue
         self.kernel = KernelBuilder("+".join([epilogue.root.op, *(n.op for n in epilogue.nodes)]))
-        self.tile = byte_tile(product.rows)
+        self.tile = byte_tile(product.rows, product.groups, whole=product.whole)
         self._plan()
 
     def _plan(self) -> None:
@@ -139,6 +166,8 @@ class _Writer:
         sizes |= {"block": self.block, "blocks": self.blocks, "chunk": self.chunk, "chunks": self.chunks}
         for name, value in sizes.items():
             kernel.parameter(name, value)
+        if tile.whole:
+            kernel.line("amx_configure(min(rows, 16))")
         with kernel.block("for u in range(start, stop)"):
             batch = self._decode()
             kernel.line("bottom = min((b + 1) * block, rows)")
@@ -146,10 +175,14 @@ class _Writer:
                 kernel.line(f"first = panel * {tile.columns}")
                 kernel.line(f"count = min({tile.columns}, columns - first)")
                 with kernel.block(f"for top in range(b * block, bottom, {tile.rows})"):
-                    kernel.line(f"height = min({tile.rows}, bottom - top)")
+                    # Whole tiles compute no fewer rows than they have: the last ones reach back.
+                    kernel.line("low = min(top, max(rows - 16, 0))" if tile.whole else "low = top")
+                    kernel.line(f"height = min(top + {tile.rows}, bottom) - low")
                     self._sums(batch)
-                    with kernel.block("for i in range(height)"):
+                    with kernel.block("for i in range(top - low, height)"):
                         self._finish(batch)
+        if tile.whole:
+            kernel.line("amx_release()")
         return kernel.call(self.units, self._cost())
 
     def _declare(self, name: str, view: View, strides: Sequence[int]) -> dict[int, str]:
@@ -175,7 +208,7 @@ class _Writer:
 
     def _sums(self, batch: Mapping[int, str]) -> None:
         tile, last = self.tile, len(self.product.batches)
-        left = _place(self.left, {**batch, last: "top"})
+        left = _place(self.left, {**batch, last: "low"})
         right = _place(self.right, {**batch, last: "panel"})
         self.kernel.line(
             f"{tile.name}(tile, 0, {tile.columns}, {tile.rows * tile.columns}, height, "
@@ -184,7 +217,7 @@ class _Writer:
 
     def _finish(self, batch: Mapping[int, str]) -> None:
         kernel, p, last = self.kernel, self.product, len(self.product.batches)
-        kernel.line("r = top + i")
+        kernel.line("r = low + i")
         if not p.row_zero.is_zero:
             kernel.line(f"za_r = {self._zero('za', p.row_zero, self.za, {**batch, last: 'r'})}")
             kernel.line(f"sums_at = {_place(self.column_sums, {**batch, last: 'panel'})} - first")

@@ -14,7 +14,7 @@ from ..codegen.registry import template
 from ..ir import Node, Value
 from ..views import View
 from .byte_packing import GROUP, pack_panels, pack_rows, panel_sums, panels_array, rows_array
-from .byte_products import ByteProduct, ZeroPoint, byte_product_call, panel_columns
+from .byte_products import ByteProduct, ZeroPoint, byte_product_call, group_multiple, panel_columns
 from .byte_windows import Windows, pack_windows
 from .product import merge_rows
 from .root_alone import RootAlone
@@ -59,6 +59,7 @@ def matmul_integer(node: Node, lowering: Lowering) -> None:
         None if sums is None else (sums, sums_s), (column_sums, (*lines_s[:-1], panel_columns())),
         row_zero, column_zero,
         [(*m, i) for m, i in zip(found, inner)],
+        group_multiple() > 1,
     )  # fmt: skip
     lowering.add(byte_product_call(product, epilogue))
 
@@ -101,9 +102,9 @@ def _left(lowering: Lowering, value: Value, *, sums: bool) -> tuple[View, View |
     if not value.is_constant:
         view = lowering.read(value)
         depth = view.shape[-1]
-        if value.dtype == "uint8" and not sums and depth and depth % GROUP == 0 and view.strides[-1] == 1:
+        if value.dtype == "uint8" and not sums and depth and depth % (GROUP * group_multiple()) == 0 and view.strides[-1] == 1:
             return view, None
-    return rows_of(lowering, value, "matrix", _one_tap, sums=sums)
+    return rows_of(lowering, value, "matrix", _one_tap, sums=sums, multiple=group_multiple())
 
 
 def _one_tap(array: np.ndarray) -> np.ndarray:
@@ -111,16 +112,25 @@ def _one_tap(array: np.ndarray) -> np.ndarray:
 
 
 def rows_of(
-    lowering: Lowering, value: Value, layout: str, arrange: Callable[[np.ndarray], np.ndarray], *, sums: bool
+    lowering: Lowering,
+    value: Value,
+    layout: str,
+    arrange: Callable[[np.ndarray], np.ndarray],
+    *,
+    sums: bool,
+    multiple: int = 1,
 ) -> tuple[View, View | None]:
-    """An operand that ``arrange`` brings to [..., rows, taps, depth], packed as rows, and the sums of these."""
+    """An operand that ``arrange`` brings to [..., rows, taps, depth], packed as rows, and the sums of these.
+
+    Each tap's groups are filled up to a ``multiple``.
+    """
     if value.is_constant:
-        packed = lowering.packed(value, ("byte rows", layout), lambda a: rows_array(arrange(a)))
+        packed = lowering.packed(value, ("byte rows", layout, multiple), lambda a: rows_array(arrange(a), multiple))
         if not sums:
             return packed, None
         key = ("byte row sums", layout)
         return packed, lowering.packed(value, key, lambda a: rows_array(arrange(a)).sum(axis=-1, dtype=np.int32))
-    rows, totals = pack_rows(lowering, _arranged(lowering.read_contiguous(value), arrange))
+    rows, totals = pack_rows(lowering, _arranged(lowering.read_contiguous(value), arrange), multiple)
     return rows, totals if sums else None
 
 
@@ -134,12 +144,12 @@ def _arranged(view: View, arrange: Callable[[np.ndarray], np.ndarray]) -> View:
 def right_of(lowering: Lowering, value: Value) -> tuple[View, View]:
     """The operand with columns as panels, and the sums of its columns."""
     if value.is_constant:
-        layout = ("byte panels", panel_columns())
+        layout = ("byte panels", panel_columns(), group_multiple())
         return (
-            lowering.packed(value, layout, panels_array),
+            lowering.packed(value, layout, lambda a: panels_array(a, group_multiple())),
             lowering.packed(value, (*layout, "sums"), lambda a: panel_sums(panels_array(a))),
         )
-    return pack_panels(lowering, lowering.read(value))
+    return pack_panels(lowering, lowering.read(value), group_multiple())
 
 
 @template("conv_integer", epilogue=True)

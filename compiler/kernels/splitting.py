@@ -1,0 +1,162 @@
+"""float32 numbers as three bfloat16 each, whose sum they are, for products of tiles (see ``matrix_tiles``).
+
+A bfloat16 has 8 significant bits, so three hold a float32's 24: each is what the ones before leave, rounded to nearest.
+What is less than about 2^-126 counts as 0, as in the products. Rows lie as tiles ``[step of 32][piece][16 rows][32]``,
+columns as ``[step][piece][16 pairs][32 columns][2]``.
+
+``split_rows(target, index, source, index, row stride, rows, depth)`` splits 1 to 16 rows, of unit stride along the
+depth, and fills the tiles up with zeros. It returns whether (0 or 1) a number is too large for a bfloat16, infinite or
+no number: pieces cannot stand for it.
+
+``split_sums(acc, index, pitch, rows of float32, index, row stride, rows, columns, index, depth)`` multiplies rows that
+are not split by 32 columns that are, element by element, and so takes those numbers, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+
+from basalt.compiler.kernels.emit import F32, I16, I32, I64, Emitter, Recipe
+from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.vectors import VectorMemory
+
+__all__ = ["COLUMNS", "PIECES", "ROWS", "STEP", "recipe", "split_columns", "steps_of"]
+
+PIECES, ROWS, STEP, COLUMNS = 3, 16, 32, 32
+_LANES = 16
+_TILE = ROWS * STEP
+_PANEL = STEP * COLUMNS
+_HALF, _HIGH = 0x8000, 0xFFFF0000
+_LARGEST = 0x7F7F7FFF
+"""Bits of the greatest float32 that is rounded to a finite bfloat16."""
+
+
+def steps_of(depth: int) -> int:
+    """Steps of 32 in a depth; an empty one is filled up to one."""
+    return max(1, -(-depth // STEP))
+
+
+def split_columns(array: np.ndarray) -> np.ndarray:
+    """float32 [depth, columns] as uint16 panels [panels, steps, 3, 16, 32, 2] of bfloat16's bits."""
+    depth, columns = array.shape
+    steps, panels = steps_of(depth), -(-columns // COLUMNS)
+    padded = np.zeros((steps * STEP, panels * COLUMNS), np.float32)
+    padded[:depth, :columns] = array
+    pieces = np.empty((PIECES, *padded.shape), np.uint16)
+    for piece in pieces:
+        rounded = (padded.view(np.uint32) + np.uint32(_HALF)) & np.uint32(_HIGH)
+        piece[...] = rounded >> np.uint32(16)
+        padded = padded - rounded.view(np.float32)
+    split = pieces.reshape(PIECES, steps, STEP // 2, 2, panels, COLUMNS)
+    return np.ascontiguousarray(split.transpose(4, 1, 0, 2, 5, 3))
+
+
+def recipe(name: str) -> Recipe:
+    """The primitive called ``name``.
+
+    Raises:
+        KeyError: for another name.
+    """
+    index, pointer = types.intp, types.voidptr
+    if name == "split_rows":
+        return Recipe(types.int32, (pointer, index, pointer, *[index] * 4), _split_rows)
+    if name == "split_sums":
+        operands = (pointer, *[index] * 2, pointer, *[index] * 3, pointer, *[index] * 2)
+        return Recipe(types.void, operands, lambda e, *a: internal_function(name, _split_sums, e, *a))
+    raise KeyError(name)
+
+
+def _split_rows(e: Emitter, *arguments: ir.Value) -> ir.Value:
+    with e.b.goto_entry_block():
+        result = e.b.alloca(I32)
+    internal_function("split_rows", _write_rows, e, *arguments, result)
+    return e.b.load(result, typ=I32)
+
+
+def _write_rows(e: Emitter, a: Sequence[ir.Value]) -> None:
+    b = e.b
+    target, to, source, at, stride, rows, depth, result = a
+    memory = VectorMemory(e, _LANES, "f32")
+    bits = ir.VectorType(I32, _LANES)
+    steps = b.lshr(b.add(depth, I64(STEP - 1)), I64(5))
+
+    def each_step(step: ir.Value, found: list[ir.Value]) -> list[ir.Value]:
+        along = b.mul(step, I64(STEP))
+        left = b.sub(depth, along)
+
+        def each_row(row: ir.Value, worst: list[ir.Value]) -> list[ir.Value]:
+            inside = b.select(b.icmp_signed("<", row, rows), left, I64(0))
+            count = b.trunc(e.call("llvm.smin", [inside, I64(STEP)]), I32)
+            # A row that is not there is not read, but its address must not be a wild one either.
+            first = memory.at(source, b.add(at, b.add(along, b.mul(row, stride))), "f32")
+            place = b.add(to, b.add(b.mul(step, I64(PIECES * _TILE)), b.mul(row, I64(STEP))))
+            for half in range(2):
+                value = memory.load(memory.at(first, I64(half * _LANES), "f32"), "f32", memory.below(count, half * _LANES))
+                magnitude = b.and_(b.bitcast(value, bits), e.constant(bits, 0x7FFFFFFF))
+                worst = [e.call("llvm.umax", [worst[0], magnitude])]
+                for piece, words in enumerate(_pieces(e, value)):
+                    offset = b.add(place, I64(piece * _TILE + half * _LANES))
+                    b.store(words, b.gep(target, [offset], source_etype=I16), align=2)
+            return worst
+
+        return counted(b, I64(ROWS), found, each_row)
+
+    (worst,) = counted(b, steps, [e.constant(bits, 0)], each_step)
+    reduce = e.declare(f"llvm.vector.reduce.umax.v{_LANES}i32", ir.FunctionType(I32, [bits]))
+    b.store(b.zext(b.icmp_unsigned(">", b.call(reduce, [worst]), I32(_LARGEST)), I32), result)
+
+
+def _pieces(e: Emitter, value: ir.Value) -> list[ir.Value]:
+    """The bits of the bfloat16s that add up to each lane's number."""
+    b, bits = e.b, ir.VectorType(I32, _LANES)
+    found = []
+    for piece in range(PIECES):
+        rounded = b.and_(b.add(b.bitcast(value, bits), e.constant(bits, _HALF)), e.constant(bits, _HIGH - 2**32))
+        found.append(b.trunc(b.lshr(rounded, e.constant(bits, 16)), ir.VectorType(I16, _LANES)))
+        if piece + 1 < PIECES:
+            value = b.fsub(value, b.bitcast(rounded, value.type))
+    return found
+
+
+def _split_sums(e: Emitter, a: Sequence[ir.Value]) -> None:
+    b = e.b
+    acc, to, pitch, left, at, stride, rows, right, v_at, depth = a
+    memory = VectorMemory(e, _LANES, "f32")
+    zeros = [e.constant(memory.vector, 0)] * (COLUMNS // _LANES)
+
+    def each_row(row: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
+        own = memory.at(left, b.add(at, b.mul(row, stride)), "f32")
+
+        def each_step(k: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+            element = memory.broadcast(memory.at(own, k, "f32"), "f32")
+            columns = _columns(e, right, v_at, k)
+            return [memory.multiply_add(element, column, total) for column, total in zip(columns, sums)]
+
+        for j, total in enumerate(counted(b, depth, zeros, each_step)):
+            place = memory.at(acc, b.add(to, b.add(b.mul(row, pitch), I64(_LANES * j))), "f32")
+            b.store(total, place, align=4)
+        return []
+
+    counted(b, rows, [], each_row)
+
+
+def _columns(e: Emitter, right: ir.Value, at: ir.Value, k: ir.Value) -> list[ir.Value]:
+    """Step ``k`` of all columns of a panel, put together from its pieces."""
+    b, bits = e.b, ir.VectorType(I32, _LANES)
+    step, pair = b.lshr(k, I64(5)), b.lshr(b.and_(k, I64(STEP - 1)), I64(1))
+    base = b.add(at, b.add(b.mul(step, I64(PIECES * _PANEL)), b.mul(pair, I64(2 * COLUMNS))))
+    down = VectorMemory(e, _LANES, "i32").splat(b.trunc(b.shl(b.and_(k, I64(1)), I64(4)), I32))
+    found = []
+    for j in range(COLUMNS // _LANES):
+        total = None
+        for piece in reversed(range(PIECES)):
+            place = b.gep(right, [b.add(base, I64(piece * _PANEL + 2 * _LANES * j))], source_etype=I16)
+            words = b.shl(b.lshr(b.load(place, typ=bits, align=2), down), e.constant(bits, 16))
+            number = b.bitcast(words, ir.VectorType(F32, _LANES))
+            total = number if total is None else b.fadd(total, number)
+        found.append(total)
+    return found
