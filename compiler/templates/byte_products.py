@@ -24,6 +24,8 @@ GROUP = 4
 """Steps of the depth that are multiplied at once."""
 WHOLE_GROUPS = 16
 """Groups in a row of a tile register."""
+MOST_PANELS = 4
+"""Panels whose sums are collected before the zero points and the fused operators are applied."""
 BLOCK = 1 << 17
 """Bytes of rows that are used again for each panel before the next ones are read."""
 UNIT = 10_000.0
@@ -149,12 +151,15 @@ class _Writer:
         self.block = tile.rows * max(1, min(most, -(-bands // max(1, math.ceil(wanted)))))
         self.blocks = -(-p.rows // self.block)
         self.chunk = max(1, self.panels * self.blocks // max(1, math.ceil(wanted)))
+        # Long rows of sums are finished faster than short ones.
+        self.group = max(1, min(self.chunk, MOST_PANELS))
+        self.chunk = -(-self.chunk // self.group) * self.group
         self.chunks = -(-self.panels // self.chunk)
         self.units = stacks * self.blocks * self.chunks
 
     def write(self) -> Call:
         kernel, p, tile = self.kernel, self.product, self.tile
-        kernel.line(f"tile = stack_{4 * (tile.rows + 1) * tile.columns}()")
+        kernel.line(f"tile = stack_{4 * (tile.rows + 1) * MOST_PANELS * tile.columns}()")
         self.left = self._declare("left", *p.left)
         self.right = self._declare("right", *p.right)
         self.column_sums = {} if p.row_zero.is_zero else self._declare("sums", *p.column_sums)
@@ -163,6 +168,7 @@ class _Writer:
         self.zb = self._declare_zero("zb", p.column_zero)
         self.body = self.epilogue.declare_over(kernel, p.strides)
         sizes = {"rows": p.rows, "columns": p.columns, "groups": p.groups, "depth": p.depth, "panels": self.panels}
+        sizes |= {"group": self.group, "pitch": self.group * tile.columns}
         sizes |= {"block": self.block, "blocks": self.blocks, "chunk": self.chunk, "chunks": self.chunks}
         for name, value in sizes.items():
             kernel.parameter(name, value)
@@ -171,14 +177,17 @@ class _Writer:
         with kernel.block("for u in range(start, stop)"):
             batch = self._decode()
             kernel.line("bottom = min((b + 1) * block, rows)")
-            with kernel.block("for panel in range(g * chunk, min((g + 1) * chunk, panels))"):
-                kernel.line(f"first = panel * {tile.columns}")
-                kernel.line(f"count = min({tile.columns}, columns - first)")
+            kernel.line("end_panel = min((g + 1) * chunk, panels)")
+            with kernel.block("for first_panel in range(g * chunk, end_panel, group)"):
+                kernel.line("last_panel = min(first_panel + group, end_panel)")
+                kernel.line(f"first = first_panel * {tile.columns}")
+                kernel.line(f"last = min(last_panel * {tile.columns}, columns)")
                 with kernel.block(f"for top in range(b * block, bottom, {tile.rows})"):
                     # Whole tiles compute no fewer rows than they have: the last ones reach back.
                     kernel.line("low = min(top, max(rows - 16, 0))" if tile.whole else "low = top")
                     kernel.line(f"height = min(top + {tile.rows}, bottom) - low")
-                    self._sums(batch)
+                    with kernel.block("for panel in range(first_panel, last_panel)"):
+                        self._sums(batch)
                     with kernel.block("for i in range(top - low, height)"):
                         self._finish(batch)
         if tile.whole:
@@ -211,7 +220,7 @@ class _Writer:
         left = _place(self.left, {**batch, last: "low"})
         right = _place(self.right, {**batch, last: "panel"})
         self.kernel.line(
-            f"{tile.name}(tile, 0, {tile.columns}, {tile.rows * tile.columns}, height, "
+            f"{tile.name}(tile, (panel - first_panel) * {tile.columns}, pitch, {tile.rows} * pitch, height, "
             f"left, {left}, {self.left[last]}, right, {right}, groups)"
         )
 
@@ -220,7 +229,7 @@ class _Writer:
         kernel.line("r = low + i")
         if not p.row_zero.is_zero:
             kernel.line(f"za_r = {self._zero('za', p.row_zero, self.za, {**batch, last: 'r'})}")
-            kernel.line(f"sums_at = {_place(self.column_sums, {**batch, last: 'panel'})} - first")
+            kernel.line(f"sums_at = {_place(self.column_sums, {**batch, last: 'first_panel'})} - first")
         if not p.column_zero.is_zero:
             row_sum = f"load_i32(rowsums, {_place(self.row_sums, {**batch, last: 'r'})})"
             taken = "" if p.row_zero.is_zero else "mul_i32(cast_i64_i32(depth), za_r)"
@@ -230,8 +239,9 @@ class _Writer:
                 kernel.line(f"zb_rest = mul_i32({self._zero('zb', p.column_zero, self.zb, batch)}, rest_r)")
         self.body.start_row({**batch, last: "r"})
         known = self.body.hoist(last + 1)
-        with kernel.block("for j in range(first, first + count)"):
-            kernel.line(f"root = load_i32(tile, i * {self.tile.columns} - first + j)")
+        kernel.line("base = i * pitch - first")
+        with kernel.block("for j in range(first, last)"):
+            kernel.line("root = load_i32(tile, base + j)")
             if not p.row_zero.is_zero:
                 kernel.line("root = sub_i32(root, mul_i32(za_r, load_i32(sums, sums_at + j)))")
             if not p.column_zero.is_zero:
