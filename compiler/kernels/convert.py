@@ -37,13 +37,20 @@ def _integer_to_integer(source: Scalar, destination: Scalar, e: Emitter, x: ir.V
 
 
 def _float_to_integer(destination: Scalar, e: Emitter, x: ir.Value) -> ir.Value:
-    kind = "si" if destination.signed else "ui"
-    if destination.bits >= 32:
-        return e.call(f"llvm.fpto{kind}.sat", [x], destination.llvm)
-    # Through 32 bits: LLVM has no vector form of the narrow saturating conversions.
-    wide = e.call("llvm.fptosi.sat", [x], I32)
-    bounded = e.call("llvm.smin", [wide, e.constant(I32, destination.highest)])
-    return e.b.trunc(e.call("llvm.smax", [bounded, e.constant(I32, destination.lowest)]), destination.llvm)
+    # Bounds are compared before and not by LLVM's saturating conversion, of which vectors become branches.
+    convert = e.b.fptosi if destination.signed else e.b.fptoui
+    low, beyond = float(destination.lowest), 2.0 ** (destination.bits - destination.signed)
+    if destination.bits < 32:
+        number = x if low == 0 else e.select_constant(e.b.fcmp_unordered("uno", x, x), 0.0, x)
+        above = e.b.select(e.b.fcmp_ordered(">", number, e.constant(x.type, low)), number, e.constant(x.type, low))
+        highest = e.constant(x.type, beyond - 1)
+        bounded = e.b.select(e.b.fcmp_ordered("<", above, highest), above, highest)
+        return e.b.trunc(e.b.fptosi(bounded, I32), destination.llvm)
+    above = e.b.select(e.b.fcmp_ordered(">", x, e.constant(x.type, low)), x, e.constant(x.type, low))
+    inside = e.b.fcmp_ordered("<", above, e.constant(x.type, beyond))
+    whole = convert(e.b.select(inside, above, e.constant(x.type, 0.0)), destination.llvm)
+    whole = e.b.select(inside, whole, e.constant(destination.llvm, destination.highest))
+    return whole if low == 0 else e.select_constant(e.b.fcmp_unordered("uno", x, x), 0, whole)
 
 
 def _integer_to_float(source: Scalar, destination: Scalar, e: Emitter, x: ir.Value) -> ir.Value:
