@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class Lowering:
         self._constant_views: dict[int, View] = {}
         self._packed: dict[tuple[object, ...], View] = {}
         self._copies: list[tuple[View, View]] = []
+        self._shared: dict[Hashable, Any] = {}
         self._label = ""
         for index, value in enumerate(graph.inputs):
             self._views[value] = allocate(Storage.INPUT, value.dtype, value.shape, index)
@@ -132,6 +134,12 @@ class Lowering:
         if key not in self._packed:
             self._packed[key] = self.add_constant(self.constants.derived(value, layout, pack))
         return self._packed[key]
+
+    def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What ``make`` computes from a value in the arena, computed once for all nodes that read it so."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]
 
     # How nodes are lowered
 

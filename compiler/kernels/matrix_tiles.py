@@ -4,16 +4,17 @@ A tile register holds 16 rows of 64 bytes. Registers 0 to 3 hold sums, 4 and 5 r
 of the right one. A kernel calls ``amx_configure(rows)``, with 1 to 16 rows in its tiles, before the micro-kernels and
 ``amx_release()`` after them: switching between threads costs less while no tile is in use.
 
-``amx_bytes_{16|32}`` multiplies uint8 by int8 like :mod:`basalt.compiler.kernels.byte_tiles`, by 32 columns, with the same
-operands. ``n`` counts groups of four steps, a multiple of 16. All of the 16 rows that were configured are computed; with
-32, ``rows`` (at least 16) says where the second 16 end, so that they overlap the first ones.
+``amx_bytes_{16|32}`` multiplies uint8 by int8 like :mod:`basalt.compiler.kernels.byte_tiles`, by 32 columns, with the
+same operands. ``n`` counts groups of four steps, a multiple of 16. All of the 16 rows that were configured are
+computed; with 32, ``rows`` (at least 16) says where the second 16 end, so that they overlap the first ones.
 
 ``amx_split_{16|32}`` multiplies float32 whose numbers are split into three bfloat16 each (see
-:mod:`basalt.compiler.kernels.splitting`), 16 or 32 rows by 32 columns: ``acc, index, pitch, S, index, next, V, index, n``.
-S is at element ``index`` and, its second 16 rows, ``next`` elements further on; ``n`` counts steps of 32. Of the nine
-products of pieces the six are summed up that weigh more than a float32's rounding. Sources: Intel 64 and IA-32
-Architectures Software Developer's Manual, volume 2 (TDPBUSD, TDPBF16PS); Henry, Tang and Heinecke, "Leveraging the
-bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", 2019.
+:mod:`basalt.compiler.kernels.splitting`), 16 or 32 rows by 32 columns. Its operands: ``acc, index, pitch, S, index,
+next, V, index, n``. S is at element ``index`` and, its second 16 rows, ``next`` elements further on; ``n`` counts steps
+of 32. Of the nine products of pieces the six are summed up that weigh more than a float32's rounding.
+
+Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2 (TDPBUSD, TDPBF16PS); Henry, Tang and
+Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", 2019.
 """
 
 from __future__ import annotations
@@ -167,5 +168,3 @@ def _tile_call(e: Emitter, instruction: str, *operands: ir.Value) -> None:
     kinds = [POINTER if isinstance(o.type, ir.PointerType) else o.type for o in operands]
     function = e.declare(f"llvm.x86.{instruction}", ir.FunctionType(_VOID, kinds))
     e.b.call(function, operands)
-
-

@@ -63,7 +63,7 @@ def recipe(name: str) -> Recipe:
     """
     index, pointer = types.intp, types.voidptr
     if name == "split_rows":
-        return Recipe(types.int32, (pointer, index, pointer, *[index] * 4), _split_rows)
+        return Recipe(types.int64, (pointer, index, pointer, *[index] * 4), _split_rows)
     if name == "split_sums":
         operands = (pointer, *[index] * 2, pointer, *[index] * 3, pointer, *[index] * 2)
         return Recipe(types.void, operands, lambda e, *a: internal_function(name, _split_sums, e, *a))
@@ -72,9 +72,9 @@ def recipe(name: str) -> Recipe:
 
 def _split_rows(e: Emitter, *arguments: ir.Value) -> ir.Value:
     with e.b.goto_entry_block():
-        result = e.b.alloca(I32)
+        result = e.b.alloca(I64)
     internal_function("split_rows", _write_rows, e, *arguments, result)
-    return e.b.load(result, typ=I32)
+    return e.b.load(result, typ=I64)
 
 
 def _write_rows(e: Emitter, a: Sequence[ir.Value]) -> None:
@@ -89,13 +89,14 @@ def _write_rows(e: Emitter, a: Sequence[ir.Value]) -> None:
         left = b.sub(depth, along)
 
         def each_row(row: ir.Value, worst: list[ir.Value]) -> list[ir.Value]:
-            inside = b.select(b.icmp_signed("<", row, rows), left, I64(0))
-            count = b.trunc(e.call("llvm.smin", [inside, I64(STEP)]), I32)
+            length = b.select(b.icmp_signed("<", row, rows), left, I64(0))
+            count = b.trunc(e.call("llvm.smin", [length, I64(STEP)]), I32)
             # A row that is not there is not read, but its address must not be a wild one either.
             first = memory.at(source, b.add(at, b.add(along, b.mul(row, stride))), "f32")
             place = b.add(to, b.add(b.mul(step, I64(PIECES * _TILE)), b.mul(row, I64(STEP))))
             for half in range(2):
-                value = memory.load(memory.at(first, I64(half * _LANES), "f32"), "f32", memory.below(count, half * _LANES))
+                inside = memory.below(count, half * _LANES)
+                value = memory.load(memory.at(first, I64(half * _LANES), "f32"), "f32", inside)
                 magnitude = b.and_(b.bitcast(value, bits), e.constant(bits, 0x7FFFFFFF))
                 worst = [e.call("llvm.umax", [worst[0], magnitude])]
                 for piece, words in enumerate(_pieces(e, value)):
@@ -107,7 +108,7 @@ def _write_rows(e: Emitter, a: Sequence[ir.Value]) -> None:
 
     (worst,) = counted(b, steps, [e.constant(bits, 0)], each_step)
     reduce = e.declare(f"llvm.vector.reduce.umax.v{_LANES}i32", ir.FunctionType(I32, [bits]))
-    b.store(b.zext(b.icmp_unsigned(">", b.call(reduce, [worst]), I32(_LARGEST)), I32), result)
+    b.store(b.zext(b.icmp_unsigned(">", b.call(reduce, [worst]), I32(_LARGEST)), I64), result)
 
 
 def _pieces(e: Emitter, value: ir.Value) -> list[ir.Value]:

@@ -11,10 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..codegen.choices import choose
 from ..codegen.epilogue import Epilogue
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.terms import SUFFIX
-from ..codegen.choices import choose
 from ..codegen.tiling import tile_rows
 from ..kernels.target import byte_products, matrix_products, target
 from ..views import View

@@ -102,7 +102,13 @@ def _left(lowering: Lowering, value: Value, *, sums: bool) -> tuple[View, View |
     if not value.is_constant:
         view = lowering.read(value)
         depth = view.shape[-1]
-        if value.dtype == "uint8" and not sums and depth and depth % (GROUP * group_multiple()) == 0 and view.strides[-1] == 1:
+        if (
+            value.dtype == "uint8"
+            and not sums
+            and depth
+            and depth % (GROUP * group_multiple()) == 0
+            and view.strides[-1] == 1
+        ):
             return view, None
     return rows_of(lowering, value, "matrix", _one_tap, sums=sums, multiple=group_multiple())
 

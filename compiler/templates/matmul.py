@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..ir import Node, Value
 from ..views import View
 from .packing import matrix_of, packed_constant, packed_copy, panels_of, worth_packing
 from .product import Formula, Matrix, Product, Root, merge_rows, product_call
+from .split_product import columns_of, rows_matrix, split_product_call, split_tile, suits
 
 FEW_ROWS = 16
 """Rows up to which inner products along a contiguous depth beat a packed copy of the shared operand."""
@@ -80,6 +81,13 @@ def lower_product(lowering: Lowering, epilogue: Epilogue, a: Side, b: Side, attr
         # Too few columns for the lanes of a vector: the transposed product has more.
         a, b, rows, columns = b, a, columns, rows
         views = [swapped(v) for v in views]
+    extras = len(epilogue.views())
+
+    def root(strides: Sequence[Sequence[int]]) -> Root | None:
+        return _root(attrs, dtype, (views[extras], tuple(strides[extras])) if len(views) > extras else None)
+
+    if _add_split(lowering, epilogue, (a, b), (batches, rows, columns), views, root):
+        return
     right, tile = _shared(lowering, b, batches, rows, columns)
     left = _rows(lowering, a, batches, tile)
     strides = [(*left.batches, left.stride), (*right.batches, 0), *(v.strides[:-1] for v in views)]
@@ -95,9 +103,39 @@ def lower_product(lowering: Lowering, epilogue: Epilogue, a: Side, b: Side, attr
         tile,
         [(*m, i) for m, i in zip(merged[2:], inner)],
     )
-    extras = len(epilogue.views())
-    addend = (views[extras], tuple(product.strides[extras])) if len(views) > extras else None
-    lowering.add(product_call(product, epilogue, _root(attrs, dtype, addend)))
+    lowering.add(product_call(product, epilogue, root(product.strides)))
+
+
+def _add_split(
+    lowering: Lowering,
+    epilogue: Epilogue,
+    sides: tuple[Side, Side],
+    sizes: tuple[tuple[int, ...], int, int],
+    views: Sequence[View],
+    root: Callable[[Sequence[Sequence[int]]], Root | None],
+) -> bool:
+    """Compute the product by tiles of split numbers, if that is best."""
+    (a, b), (batches, rows, columns) = sides, sizes
+    total = rows * math.prod(batches)
+    if not suits(
+        b.value, lambda: b.array(lowering.constants.array(b.value)), total, tile_shape("float32", total, columns)
+    ):
+        return False
+    depth = a.value.shape[-1 if a.swapped else -2]
+    left = rows_matrix(lowering, a.view(lowering), batches)
+    strides = [(*left.batches, left.stride), (*[0] * len(batches), 0), *(v.strides[:-1] for v in views)]
+    rest, merged_rows, merged = merge_rows(batches, rows, strides, shared=1)
+    if rest:
+        return False
+    layout = "swapped" if b.swapped else "plain"
+    right = columns_of(lowering, b.value, layout, b.array)
+    inner = [0 if columns == 1 else v.strides[-1] for v in views]
+    rows_of_left = Matrix(left.view, (), merged[0][-1], 1)
+    outer = [(*m, i) for m, i in zip(merged[2:], inner)]
+    panels = Matrix(right, (), right.strides[0], 1, panels=True)
+    product = Product((), merged_rows, columns, depth, rows_of_left, panels, split_tile(), outer)
+    lowering.add(split_product_call(lowering, product, epilogue, root(outer)))
+    return True
 
 
 def _shared(

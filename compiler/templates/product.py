@@ -68,10 +68,12 @@ Root = Callable[[KernelBuilder, Body], Formula]
 
 def product_call(product: Product, epilogue: Epilogue, root: Root | None = None) -> Call:
     """The kernel of a product; a unit is a block of rows by a few panels of columns."""
-    return _Writer(product, epilogue, root).write()
+    return ProductWriter(product, epilogue, root).write()
 
 
-class _Writer:
+class ProductWriter:
+    """Writes the kernel of a product; others that compute its sums in another way are made from it."""
+
     def __init__(self, product: Product, epilogue: Epilogue, root: Root | None) -> None:
         self.product, self.epilogue = product, epilogue
         self.kernel = KernelBuilder("+".join([epilogue.root.op, *(n.op for n in epilogue.nodes)]))
