@@ -17,6 +17,7 @@ from ..executable import Executable
 from ..explain import Explanation
 from ..model import Model
 from .check import check_model, reordered
+from .direct import Direct, direct
 from .script import Entry, Script
 from .stage import Stage, StageOptions
 from .state import Scope
@@ -67,7 +68,7 @@ class OnnxExecutable:
             options,
         )
         self._overridden: dict[frozenset[str], Script] = {}
-        self._direct: Executable | None = None
+        self._direct: Direct | None = None
         self._examined = False
 
     @functools.cached_property
@@ -116,7 +117,7 @@ class OnnxExecutable:
         results = self._chosen(values).run(values, out)
         if not self._examined:
             self._examined = True
-            self._direct = self._whole()
+            self._direct = self._short_way()
         return {v.name: results[v.name] for v in self.onnx.outputs}
 
     def compile(self, shapes: Mapping[str, Iterable[int]] | None = None) -> Any:
@@ -194,17 +195,14 @@ class OnnxExecutable:
             env[name] = np.empty(tuple(shapes[name]), onnx_dtype(value.dtype))
         return self._script.entry.enter(env)
 
-    def _whole(self) -> Executable | None:
-        """The region that does all, if there is one that takes and gives just what callers do."""
+    def _short_way(self) -> Direct | None:
+        """What runs the model without steps between, where its inputs and outputs are what callers give and take."""
+        if not all(_passes(v) for v in self._declared.values()):
+            return None
         stage = self._script.entry.symbolic_stage()
-        if stage is None or not isinstance(stage.step, Return) or stage.executable is None:
+        if stage is not None and isinstance(stage.step, Return) and not all(_passes(v) for v in self.onnx.outputs):
             return None
-        executable = stage.executable
-        names = {v.name for v in executable.inputs}
-        if names != set(self._declared) or {v.name for v in executable.outputs} != set(self._script.options.outputs):
-            return None
-        kept = all(_passes(v) for v in (*self._declared.values(), *self.onnx.outputs))
-        return executable if kept else None
+        return direct(stage, list(self._declared), self._script.options.outputs)
 
     def _chosen(self, values: Mapping[str, Any]) -> Script:
         """The script for the inputs that are given: those with defaults may be among them."""

@@ -126,6 +126,11 @@ class Stage:
                 found += stage.lines(depth + 1)
         return found
 
+    @property
+    def converts(self) -> bool:
+        """Whether values enter or leave the region in another form than outside."""
+        return bool(self._converted) or any(carrier(dtype) != dtype for _, dtype in self._feeds)
+
     def run(self, env: dict[str, Any], out: Mapping[str, np.ndarray] | None = None) -> None:
         """Compute the region's results into the environment."""
         if self.executable is None:
@@ -178,6 +183,12 @@ class Point:
         """What translation went on with so far."""
         with self._lock:
             return list(self._stages.values())
+
+    @property
+    def last_frame(self) -> Frame | None:
+        """The only frame, if none of its nodes is left; its names are those of the step's inputs and of outputs."""
+        (frame, *others) = self._frames
+        return frame if not others and frame.index == len(frame.nodes) else None
 
     @property
     def slots(self) -> set[str]:

@@ -92,9 +92,15 @@ def cast_map(n: HostNode, x: dict[int, Any]) -> np.ndarray:
 def zip_map(n: HostNode, x: np.ndarray) -> list[dict[Any, float]]:
     """A map from class labels to the row's values for each row of [N, E] (or for [E])."""
     x = tensor(n, "X", x, (1, 2))
+    labels = n.once("labels", lambda: _labels(n))
+    if x.shape[-1] != len(labels):
+        raise n.error(f"input 'X' has shape {x.shape}, expected {len(labels)} columns, one a label")
+    rows = x.tolist() if x.ndim == 2 else [x.tolist()]
+    return [dict(zip(labels, row)) for row in rows]
+
+
+def _labels(n: HostNode) -> Any:
     labels = n.attr("classlabels_strings") or n.attr("classlabels_int64s")
     if not labels or (n.attr("classlabels_strings") and n.attr("classlabels_int64s")):
         raise n.error("expected one of the attributes 'classlabels_strings' and 'classlabels_int64s'")
-    if x.shape[-1] != len(labels):
-        raise n.error(f"input 'X' has shape {x.shape}, expected {len(labels)} columns, one a label")
-    return [dict(zip(labels, row, strict=True)) for row in x.reshape(-1, len(labels)).tolist()]
+    return labels
