@@ -60,4 +60,5 @@ def read_module(reader: PayloadReader, kind: Kind = Kind.MODULE) -> ModuleData:
             structures.append(structure)
     with reader.field("graph"):
         graph = read_graph(reader)
-    return ModuleData(graph, *structures, kind=kind)
+    arguments, results = structures
+    return ModuleData(graph, arguments, results, kind)

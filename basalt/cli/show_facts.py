@@ -18,7 +18,7 @@ def facts_of(loaded: Any) -> dict[str, Any]:
     if isinstance(loaded, basalt.Module):
         facts["signature"] = loaded.signature
     if isinstance(loaded, basalt.Estimator):
-        classes = loaded.facts.classes
+        classes: Any = loaded.facts.classes
         facts |= {
             "estimator": loaded.class_name,
             "methods": list(loaded.methods),

@@ -113,7 +113,7 @@ class Module(Model):
         if kind != "tuple" or [part[0] for part in parts if isinstance(part, tuple)] != ["tuple", "dict"]:
             raise ModelFormatError(f"arguments: {data.arguments!r} is no pair of a tuple and a dictionary")
         try:
-            nested = {"arguments": data.arguments, "results": data.results, "kind": data.kind}
+            nested: dict[str, Any] = {"arguments": data.arguments, "results": data.results, "kind": data.kind}
             return cls(graph, constants, data.graph.metadata, **nested, **options)
         except ValidationError as error:
             raise ModelFormatError(str(error)) from None

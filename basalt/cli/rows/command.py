@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-import click
 import numpy as np
 
 import basalt
@@ -37,11 +36,7 @@ def predict_rows(model: Path, options: RowOptions) -> None:
     """
     if options.output is not None:
         check_output(options.output)
-    try:
-        predictor = predictor_of(basalt.load(model), options.method)
-    except click.ClickException as error:
-        error.message = f"{model}: {error.message}" if not isinstance(error, click.UsageError) else error.message
-        raise
+    predictor = predictor_of(basalt.load(model), options.method, str(model))
     table = _table(predictor, options)
     start, done = time.perf_counter(), 0
     with opened(options.output, predictor, options.delimiter) as results, _progress(table, options.output) as show:

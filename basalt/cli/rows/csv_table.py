@@ -17,7 +17,7 @@ from basalt.cli.rows.features import Chunk, Features, arranged, column_labels, s
 from basalt.cli.rows.number_blocks import BlockParser, arrow_parser, numpy_parser
 
 if TYPE_CHECKING:
-    from _csv import _reader as Reader
+    from _csv import Reader
 
 __all__ = ["CsvTable"]
 

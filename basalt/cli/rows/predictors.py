@@ -79,14 +79,16 @@ def _labels(estimator: basalt.Estimator, method: str) -> list[list[Any]]:
 class GraphPredictor:
     """An output of a graph whose only input is rows."""
 
-    def __init__(self, model: Any, method: str | None) -> None:
+    def __init__(self, model: Any, method: str | None, file: str) -> None:
         inputs, outputs = model.inputs, [spec.name for spec in model.outputs]
         shapes = ", ".join(f"{spec.name} {spec.dtype} {list(spec.shape)}" for spec in inputs)
         entry = inputs[0] if len(inputs) == 1 else None
         if entry is None or len(entry.shape) != 2 or entry.dtype not in ("float16", "float32", "float64"):
-            raise click.ClickException(f"rows need a model with one input of rank 2 of floats; its inputs are {shapes}")
+            raise click.ClickException(
+                f"{file}: rows need a model with one input of rank 2 of floats; its inputs are {shapes}"
+            )
         if isinstance(entry.shape[0], int):
-            raise click.ClickException(f"rows need an input of any number of rows; the model's is {shapes}")
+            raise click.ClickException(f"{file}: rows need an input of any number of rows; the model's is {shapes}")
         if method is None and len(outputs) > 1:
             raise click.UsageError(f"the model has several outputs: give --method with one of {', '.join(outputs)}")
         self.method = method or outputs[0]
@@ -108,13 +110,13 @@ class GraphPredictor:
         return [self.method]
 
 
-def predictor_of(model: Any, method: str | None) -> Predictor:
-    """What gives rows' results of a loaded model. Raises click exceptions for models that take no rows."""
+def predictor_of(model: Any, method: str | None, file: str) -> Predictor:
+    """What gives rows' results of the model in a file. Raises click exceptions for models that take no rows."""
     if isinstance(model, basalt.Estimator):
         return EstimatorPredictor(model, method)
     if isinstance(model, (basalt.Executable, basalt.OnnxExecutable)):
-        return GraphPredictor(model, method)
-    raise click.ClickException(f"holds a {type(model).__name__}, expected an estimator or a model")
+        return GraphPredictor(model, method, file)
+    raise click.ClickException(f"{file}: holds a {type(model).__name__}, expected an estimator or a model")
 
 
 def column_names(predictor: Predictor, parts: Sequence[np.ndarray]) -> list[str]:
