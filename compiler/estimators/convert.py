@@ -16,7 +16,7 @@ from .facts import CHECK_OUTPUTS, Facts
 from .pruning import pruned
 from .registry import Frame, Results, class_name, inverse_of
 from .requirement import require_sklearn
-from .translate import CONTAINERS, translate
+from .translate import COMPOSITIONS, translate
 
 __all__ = ["from_sklearn"]
 
@@ -59,7 +59,7 @@ def from_sklearn(estimator: Any, n_features: int | None = None, *, dtype: str | 
 
 def _label(estimator: Any) -> str:
     """What the nodes of an estimator that is no composition are labelled with."""
-    if class_name(estimator) in CONTAINERS:
+    if class_name(estimator) in COMPOSITIONS:
         return ""
     return "est0" if hasattr(estimator, "predict") else "tr0"
 
@@ -109,12 +109,13 @@ def _assembled(
     e: Emitter, estimator: Any, entry: Value, results: Results, inverted: tuple[Value, Value] | None
 ) -> Estimator:
     values = dict(results.values)
-    classes = None if results.classes is None else np.asarray(results.classes)
+    several = isinstance(results.classes, list)
+    classes = None if results.classes is None or several else np.asarray(results.classes)
     if classes is not None and classes.dtype in (np.int64, np.int32) and "predict" in values:
         values["predict"] = e.emit("gather", e.constant(classes), values["predict"], axis=0)
     if inverted is not None:
         values["inverse_transform"] = inverted[1]
-    flags = {"refused": e.refusals, "unknown": e.unknowns}
+    flags = {"refused": e.refusals, "unknown": e.unknowns, "strays": e.strays}
     for kind, found in flags.items():
         if found:
             together = found[0] if len(found) == 1 else e.any(e.emit("concat", *found, axis=0))
@@ -128,11 +129,13 @@ def _assembled(
         class_name=class_name(estimator),
         dtype=e.dtype,
         n_features=int(entry.shape[1]),
-        methods=_methods(values, results),
+        methods=_methods(estimator, values, results),
         finishes={name: finish for name, (_, finish) in results.finishes.items()},
         classes=classes,
+        class_lists=tuple(np.asarray(c) for c in results.classes) if several else (),
         feature_names=None if names is None else tuple(str(n) for n in names),
         vocabularies=e.vocabularies,
+        names_out=_names_out(estimator),
     )
     return Estimator(graph, e.constants, facts)
 
@@ -142,11 +145,20 @@ def _result(e: Emitter, value: Value) -> Value:
     return e.emit("identity", value) if value.is_constant or value.name else value
 
 
-def _methods(values: dict[str, Value], results: Results) -> dict[str, tuple[str, ...]]:
-    """The outputs of each method."""
-    parts = {f"{name}.{i}" for name in results.pairs for i in (0, 1)} | {o for o, _ in results.finishes.values()}
+def _methods(estimator: Any, values: dict[str, Value], results: Results) -> dict[str, tuple[str, ...]]:
+    """The outputs of each method that the estimator has: its last step may have more."""
+    several = {n: tuple(v for v in values if v.startswith(f"{n}.")) for n in results.pairs}
+    parts = {o for outputs in several.values() for o in outputs} | {o for o, _ in results.finishes.values()}
     single = [n for n in values if n not in CHECK_OUTPUTS.values() and n not in parts]
     found: dict[str, tuple[str, ...]] = {n: (n,) for n in single}
-    found.update({n: (f"{n}.0", f"{n}.1") for n in results.pairs})
+    found.update(several)
     found.update({n: (output,) for n, (output, _) in results.finishes.items()})
-    return found
+    return {name: outputs for name, outputs in found.items() if hasattr(estimator, name)}
+
+
+def _names_out(estimator: Any) -> tuple[str, ...] | None:
+    """The names of the features that it gives; None where it has no such method, or refuses to say."""
+    try:
+        return tuple(str(name) for name in estimator.get_feature_names_out())
+    except (AttributeError, NotImplementedError, TypeError, ValueError):
+        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,10 @@ class Emitter:
         """Scalars that are 1 where a step meets a NaN or an infinity that it does not take."""
         self.unknowns: list[Value] = []
         """Scalars that are 1 where a step meets a category that it does not know."""
+        self.strays: list[Value] = []
+        """Scalars that are 1 where a step meets a NaN or an infinity that the step before made of finite numbers."""
+        self.inspected: set[tuple[Value, bool]] = set()
+        """Matrices with a refusal among the above, and whether it lets NaN pass."""
         self.numeric: set[int] = set()
         """Columns of the input that a step takes for numbers, or that a method returns."""
         self._path: list[str] = []
@@ -134,6 +139,11 @@ class Emitter:
         if np.array_equal(chosen, np.arange(start, start + count)):
             return self.emit("slice", x, starts=(0, start), sizes=(self.rows, count))
         return self.emit("gather", x, self.constant(chosen), axis=1)
+
+    def split_columns(self, x: Value, sizes: Sequence[int]) -> list[Value]:
+        """Parts of a matrix that stand side by side."""
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return [self.columns(x, np.arange(start, end)) for start, end in pairwise(starts)]
 
     def joined(self, parts: Sequence[Value]) -> Value:
         """Matrices side by side."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -24,6 +24,12 @@ from .rows import matrix
 
 __all__ = ["Estimator"]
 
+REFUSALS = {
+    "unknown": "input X has a category that {} was not fitted with",
+    "strays": "a step of {} makes NaN or infinity of input X, which the next one does not take",
+}
+"""Why rows are refused where an output of ``CHECK_OUTPUTS`` says so, by its kind."""
+
 
 class Estimator:
     """A fitted estimator that needs Basalt alone.
@@ -33,8 +39,8 @@ class Estimator:
     array, as lists or as a DataFrame, and gives what scikit-learn's gives; transformers give dense arrays. Rows that
     scikit-learn refuses (NaN where it is not taken, unknown categories) raise ValidationError.
 
-    ``classes_``, ``n_features_in_`` and ``feature_names_in_`` are there where the estimator has them. Several threads
-    may use it at once. It pickles no code: ``save`` writes a ``.bsl`` file.
+    ``classes_``, ``n_features_in_``, ``feature_names_in_`` and ``get_feature_names_out`` are there where the estimator
+    has them. Several threads may use it at once. It pickles no code: ``save`` writes a ``.bsl`` file.
     """
 
     def __init__(
@@ -51,11 +57,15 @@ class Estimator:
         self._facts = facts
         self._options: dict[str, Any] = {"threads": threads, "eager": eager}
         self._output_names = [name for name, _ in graph.outputs]
-        self._checked = CHECK_OUTPUTS["unknown"] in self._output_names
+        self._checks = tuple(o for o in map(CHECK_OUTPUTS.get, REFUSALS) if o in self._output_names)
         self._executables: dict[tuple[str, ...], Executable] = {}
         self.n_features_in_ = facts.n_features
         if facts.classes is not None:
             self.classes_ = facts.classes
+        if facts.class_lists:
+            self.classes_ = list(facts.class_lists)
+        if facts.names_out is not None:
+            self.get_feature_names_out = self._names_out
         if facts.feature_names is not None:
             self.feature_names_in_ = np.array(facts.feature_names, object)
         for name in facts.methods:
@@ -149,12 +159,14 @@ class Estimator:
 
     def _method(self, name: str) -> Callable[[Any], Any]:
         outputs = self._facts.methods[name]
-        run = self._executable(outputs + ((CHECK_OUTPUTS["unknown"],) if self._checked else ())).run
+        run = self._executable(outputs + self._checks).run
         width, dtype, facts = self._facts.n_features, np.dtype(self._facts.dtype), self._facts
         classes = facts.classes if name == "predict" and facts.looks_up_classes else None
-        encodes, checked, only = bool(facts.vocabularies), self._checked, outputs[0]
+        lists = facts.class_lists if name == "predict" else ()
+        encodes, checks, only = bool(facts.vocabularies), self._checks, outputs[0]
         finish = FINISHES[facts.finishes[name]] if name in facts.finishes else None
-        is_pair = len(outputs) > 1
+        several = () if len(outputs) == 1 and f"{name}.0" != only else outputs
+        together = tuple if name == "kneighbors" else list
         square = np.vdot
 
         def method(X: Any) -> Any:
@@ -163,11 +175,13 @@ class Estimator:
             if not isfinite(square(X, X)) or not len(X):
                 self._check_rows(X)
             found = run({INPUT: X})
-            if checked and found[CHECK_OUTPUTS["unknown"]][0]:
-                raise ValidationError(f"{name}: input X has a category that {facts.class_name} was not fitted with")
-            if is_pair:
-                return tuple([found[o] for o in outputs])
+            if checks:
+                _refuse(name, found, facts)
+            if several:
+                return together([found[o] for o in several])
             result = found[only] if finish is None else finish(found[only])
+            if lists:
+                return _labelled(result, lists)
             return result if classes is None else classes[result]
 
         method.__name__ = name
@@ -189,6 +203,16 @@ class Estimator:
             raise ValidationError(f"inverse_transform: X has shape {list(given.shape)}, expected rows of {width}")
         return self._executable(("inverse_transform",)).run({INVERSE_INPUT: given})["inverse_transform"]
 
+    def _names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the features that ``transform`` gives, an array of str objects; those that it takes are fixed.
+
+        Raises ValidationError for ``input_features`` that are not the estimator's own.
+        """
+        own = self._facts.feature_names
+        if input_features is not None and (own is None or [str(n) for n in input_features] != list(own)):
+            raise ValidationError("get_feature_names_out: input_features differ from those that it was fitted with")
+        return np.array(self._facts.names_out, object)
+
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
             f"{type(self).__name__} of {self.__dict__.get('_facts') and self.class_name} has no {name!r}"
@@ -199,3 +223,17 @@ class Estimator:
 
     def __repr__(self) -> str:
         return f"<Estimator {self.class_name} of {self.n_features_in_} features: {', '.join(self.methods)}>"
+
+
+def _refuse(method: str, found: Mapping[str, np.ndarray], facts: Facts) -> None:
+    for kind, reason in REFUSALS.items():
+        if CHECK_OUTPUTS[kind] in found and found[CHECK_OUTPUTS[kind]][0]:
+            raise ValidationError(f"{method}: {reason.format(facts.class_name)}")
+
+
+def _labelled(places: np.ndarray, classes: Sequence[np.ndarray]) -> np.ndarray:
+    """The classes of each target, [rows, targets], of the data type of the first target's."""
+    found = np.empty(places.shape, classes[0].dtype)
+    for target, labels in enumerate(classes):
+        found[:, target] = labels[places[:, target]]
+    return found

@@ -16,15 +16,17 @@ from .vocabulary import Vocabularies, plain
 
 __all__ = ["CHECK_OUTPUTS", "Facts"]
 
-CHECK_OUTPUTS = {"refused": "check.refused", "unknown": "check.unknown"}
-"""Outputs of the graph that say whether the rows are to be refused."""
+CHECK_OUTPUTS = {"refused": "check.refused", "unknown": "check.unknown", "strays": "check.strays"}
+"""Outputs of the graph that say whether the rows are to be refused: those with values that are not finite, those with
+categories that were not fitted, and those of which a step makes what the next one does not take."""
 
 
 @dataclass(frozen=True)
 class Facts:
     """The plain data of an estimator.
 
-    ``methods`` names the outputs of each method; ``classes`` are what ``predict``'s results stand for;
+    ``methods`` names the outputs of each method; ``classes`` are what ``predict``'s results stand for, ``class_lists``
+    what each column of them does where there are several; ``names_out`` the features that ``transform`` gives;
     ``finishes`` what is done to the outputs of some methods; ``vocabularies`` holds the categories of columns that are
     not numbers. ``kind`` is that of the file that it was loaded from, which it keeps; None stands for its family's.
     """
@@ -38,6 +40,8 @@ class Facts:
     feature_names: tuple[str, ...] | None
     vocabularies: Vocabularies
     kind: Kind | None = None
+    class_lists: tuple[np.ndarray, ...] = ()
+    names_out: tuple[str, ...] | None = None
 
     @property
     def looks_up_classes(self) -> bool:
@@ -50,18 +54,23 @@ class Facts:
         Raises:
             UnsupportedError: for classes or categories that are neither numbers, strings, bools nor None.
         """
-        classes = self.classes
+        later: dict[str, AttrValue] = {}
+        if self.class_lists:
+            later["class_lists"] = tuple(_plain_classes(c) for c in self.class_lists)
+        if self.names_out is not None:
+            later["names_out"] = self.names_out
         return {
             "class": self.class_name,
             "dtype": self.dtype,
             "n_features": self.n_features,
             "methods": tuple((name, *outputs) for name, outputs in self.methods.items()),
             "finishes": tuple(self.finishes.items()),
-            "classes": None if classes is None else (classes.dtype.str, *map(_stored, classes.tolist())),
+            "classes": None if self.classes is None else _plain_classes(self.classes),
             "feature_names": self.feature_names,
             "vocabularies": tuple(
                 (column, *map(_stored, values)) for column, values in self.vocabularies.columns().items()
             ),
+            **later,
         }
 
     @staticmethod
@@ -82,6 +91,10 @@ def _stored(value: Any) -> AttrValue:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise UnsupportedError(f"a file holds numbers, strings, bools and None as categories, not {type(value).__name__}")
+
+
+def _plain_classes(classes: np.ndarray) -> tuple[AttrValue, ...]:
+    return (classes.dtype.str, *map(_stored, classes.tolist()))
 
 
 def _read(given: Mapping[str, Any]) -> Facts:
@@ -107,7 +120,22 @@ def _read(given: Mapping[str, Any]) -> Facts:
         classes=_classes(given["classes"]),
         feature_names=None if names is None else tuple(names),
         vocabularies=vocabularies,
+        class_lists=_class_lists(given.get("class_lists", ())),
+        names_out=_names(given.get("names_out")),
     )
+
+
+def _class_lists(given: Any) -> tuple[np.ndarray, ...]:
+    found = tuple(_classes(each) for each in given)
+    if any(each is None for each in found):
+        raise ValueError("class_lists holds None, expected the classes of a target")
+    return tuple(each for each in found if each is not None)
+
+
+def _names(given: Any) -> tuple[str, ...] | None:
+    if given is not None and not all(isinstance(name, str) for name in given):
+        raise ValueError("names_out holds something else than strings")
+    return None if given is None else tuple(given)
 
 
 def _typed(given: Mapping[str, Any], name: str, kind: type) -> Any:

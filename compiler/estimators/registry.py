@@ -31,29 +31,32 @@ class Frame:
     """A matrix [rows, columns] on its way through the steps.
 
     ``sources`` says which column of the input each column still is; None for one that was computed. ``clean`` is True
-    where no element can be NaN or infinite unless the step before overflowed.
+    where no element can be NaN or infinite unless the step before overflowed. ``strays`` is True where elements may be
+    so although all of the input's are finite, as the logarithm of 0 is.
     """
 
     value: Value
     sources: tuple[int | None, ...]
     clean: bool = False
+    strays: bool = False
 
     @property
     def width(self) -> int:
         return len(self.sources)
 
     @staticmethod
-    def computed(value: Value) -> Frame:
+    def computed(value: Value, strays: bool = False) -> Frame:
         """A matrix none of whose columns is the input's."""
         (_, width) = value.shape
-        return Frame(value, (None,) * int(width))
+        return Frame(value, (None,) * int(width), strays=strays)
 
 
 @dataclass
 class Results:
     """What the methods of an estimator give.
 
-    ``values`` has the result of each method; ``classes`` names those that give places in the estimator's ``classes_``.
+    ``values`` has the result of each method. ``classes`` are the estimator's ``classes_``, in which ``predict`` gives
+    places; a list of them, one a target, where it gives [rows, targets].
     ``frame`` is what a later step takes, where that is more than the value of ``transform``.
     """
 
@@ -63,7 +66,7 @@ class Results:
     finishes: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Methods of which the graph computes a part: the output with it, and the finish (see ``finishes``)."""
     pairs: tuple[str, ...] = ()
-    """Methods that give a tuple: their values are ``name.0``, ``name.1``."""
+    """Methods that give several arrays: their values are ``name.0``, ``name.1`` and so on."""
 
 
 Translator: TypeAlias = Callable[[Emitter, Any, Frame], Results]

@@ -9,9 +9,35 @@ from ..ir import Value
 from .emitter import Emitter
 from .registry import Frame, Results, class_name, translator_of
 
-__all__ = ["frame_of", "translate"]
+__all__ = ["COMPOSITIONS", "frame_of", "member", "translate"]
 
-CONTAINERS = frozenset({"Pipeline", "ColumnTransformer", "FeatureUnion", "FunctionTransformer"})
+COMPOSITIONS = frozenset({"Pipeline", "ColumnTransformer", "FeatureUnion", "FunctionTransformer"})
+"""Classes whose steps have labels of their own."""
+CONTAINERS = COMPOSITIONS | {
+    "BaggingClassifier",
+    "BaggingRegressor",
+    "CalibratedClassifierCV",
+    "ClassifierChain",
+    "DummyClassifier",
+    "DummyRegressor",
+    "FixedThresholdClassifier",
+    "FrozenEstimator",
+    "GridSearchCV",
+    "HalvingGridSearchCV",
+    "HalvingRandomSearchCV",
+    "MultiOutputClassifier",
+    "MultiOutputRegressor",
+    "OneVsOneClassifier",
+    "OneVsRestClassifier",
+    "RandomizedSearchCV",
+    "RegressorChain",
+    "StackingClassifier",
+    "StackingRegressor",
+    "TransformedTargetRegressor",
+    "TunedThresholdClassifierCV",
+    "VotingClassifier",
+    "VotingRegressor",
+}
 """Classes that look at no element themselves."""
 TAKE_CATEGORIES = frozenset(
     {
@@ -36,17 +62,20 @@ def translate(e: Emitter, estimator: Any, frame: Frame) -> Results:
     if fitted != frame.width:
         raise e.unsupported(f"takes {fitted} features, but is given {frame.width}")
     if class_name(estimator) in CONTAINERS:
-        return function(e, estimator, frame)
+        return _with_frame(function(e, estimator, frame))
     if class_name(estimator) not in TAKE_CATEGORIES:
         e.numeric.update(s for s in frame.sources if s is not None)
     takes_nan = bool(estimator.__sklearn_tags__().input_tags.allow_nan)
     if not frame.clean:
-        e.refusals.append(_refusal(e, frame.value, takes_nan))
-        frame = replace(frame, clean=not takes_nan)
-    results = function(e, estimator, frame)
-    if results.frame is None and "transform" in results.values:
-        results.frame = replace(Frame.computed(results.values["transform"]), clean=frame.clean)
-    return results
+        _refuse(e, frame, takes_nan)
+        frame = replace(frame, clean=not takes_nan, strays=False)
+    return _with_frame(function(e, estimator, frame), frame.clean)
+
+
+def member(e: Emitter, name: str, estimator: Any, frame: Frame) -> Results:
+    """What the methods of an estimator inside another give; ``name`` is its part in the path of errors."""
+    with e.within(f"{name}.{class_name(estimator)}"):
+        return translate(e, estimator, frame)
 
 
 def frame_of(e: Emitter, estimator: Any, results: Results) -> Frame:
@@ -54,6 +83,21 @@ def frame_of(e: Emitter, estimator: Any, results: Results) -> Frame:
     if results.frame is None:
         raise e.unsupported(f"{class_name(estimator)} has no transform, which a step before the last needs")
     return results.frame
+
+
+def _with_frame(results: Results, clean: bool = False) -> Results:
+    transformed = results.values.get("transform")
+    if results.frame is None and transformed is not None and len(transformed.shape) == 2:
+        results.frame = replace(Frame.computed(transformed), clean=clean)
+    return results
+
+
+def _refuse(e: Emitter, frame: Frame, takes_nan: bool) -> None:
+    """Several estimators that take the same matrix check it once."""
+    if (frame.value, takes_nan) in e.inspected:
+        return
+    e.inspected.add((frame.value, takes_nan))
+    (e.strays if frame.strays else e.refusals).append(_refusal(e, frame.value, takes_nan))
 
 
 def _refusal(e: Emitter, x: Value, takes_nan: bool) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from basalt.serialization import Kind
 from ...ir import Value
 from ..emitter import Emitter
 from ..registry import Frame, Results, class_name, family, translator
-from ..translate import frame_of, translate
+from ..translate import frame_of, member, translate
 from .flat_trees import FlatTrees, flatten
-from .scores import add_log, class_of, two_columns
+from .scores import add_log, class_of, column, two_columns
 
 family(Kind.GRADIENT_BOOSTING, "GradientBoostingClassifier", "GradientBoostingRegressor")
 family(Kind.GRADIENT_BOOSTING, "HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
@@ -42,14 +43,36 @@ def _classified(e: Emitter, estimator: Any, raw: Value, zero_is_second: bool) ->
 
 def _boosted(e: Emitter, estimator: Any, x: Frame) -> Value:
     """The raw predictions of a GradientBoosting estimator, whose rows are compared in float32."""
-    if not isinstance(estimator.init_, str) and not class_name(estimator.init_).startswith("Dummy"):
-        raise e.unsupported(f"init is a {class_name(estimator.init_)}; expected None or 'zero'")
-    base = np.asarray(estimator._raw_predict_init(np.zeros((1, x.width))), float).reshape(-1)
+    init, targets = estimator.init_, np.shape(estimator.estimators_)[1]
+    constant = isinstance(init, str) or class_name(init).startswith("Dummy")
+    base = None
+    if constant:
+        base = np.asarray(estimator._raw_predict_init(np.zeros((1, x.width))), float).reshape(-1)
     flat = FlatTrees()
     for stage in estimator.estimators_:
-        for target, member in enumerate(stage):
-            flatten(flat, member.tree_, estimator.learning_rate * member.tree_.value[:, :, 0], target)
-    return flat.emit(e, e.cast(x.value, "float32"), len(base), base=base)
+        for target, grown in enumerate(stage):
+            flatten(flat, grown.tree_, estimator.learning_rate * grown.tree_.value[:, :, 0], target)
+    y = flat.emit(e, e.cast(x.value, "float32"), targets, base=base)
+    return y if constant else e.emit("add", y, _started(e, estimator, x))
+
+
+def _started(e: Emitter, estimator: Any, x: Frame) -> Value:
+    """The raw predictions of another estimator, from which boosting starts: [rows, targets]."""
+    # scikit-learn rounds the rows to float32 for it too.
+    rounded = e.cast(e.cast(x.value, "float32"), e.dtype)
+    found = member(e, "init_", estimator.init_, replace(x, value=rounded))
+    if not hasattr(estimator, "classes_"):
+        return column(e, e.cast(found.values["predict"], e.dtype))
+    if "predict_proba" not in found.values:
+        raise e.unsupported(f"its init, a {class_name(estimator.init_)}, has no predict_proba")
+    small = float(np.finfo(e.dtype).eps)
+    share = e.emit("clamp", found.values["predict_proba"], min_value=small, max_value=1 - small)
+    if int(share.shape[1]) > 2:
+        log = e.emit("log", share)
+        return e.emit("sub", log, e.emit("reduce_mean", log, axes=(1,), keep_dimensions=True))
+    second = e.columns(share, [1])
+    logit = e.emit("log", e.emit("div", second, e.emit("sub", e.number(1.0, second), second)))
+    return e.emit("mul", logit, 0.5) if class_name(estimator._loss) == "ExponentialLoss" else logit
 
 
 @translator("GradientBoostingClassifier")

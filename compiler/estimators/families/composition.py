@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...ir import Value
 from ..emitter import Emitter
 from ..registry import Frame, Results, class_name, family, inverse, inverse_of, translator
 from ..translate import frame_of, translate
+from .functions import STRAYING, emit_function
 
 family(Kind.COMPOSITION, "Pipeline", "ColumnTransformer", "FeatureUnion", "FunctionTransformer")
 
@@ -52,9 +54,17 @@ def pipeline_inverse(e: Emitter, estimator: Any, z: Value) -> Value | None:
 
 @translator("FunctionTransformer")
 def function_transformer(e: Emitter, estimator: Any, x: Frame) -> Results:
-    if estimator.func is not None:
-        raise e.unsupported(f"func is {estimator.func!r}: Python functions cannot be translated")
-    return Results({"transform": x.value}, frame=x)
+    if estimator.func is None:
+        return Results({"transform": x.value}, frame=x)
+    e.numeric.update(s for s in x.sources if s is not None)
+    y = emit_function(e, estimator.func, estimator.kw_args, x.value)
+    frame = Frame.computed(y, strays=x.strays or estimator.func.__name__ in STRAYING)
+    return Results({"transform": y}, frame=frame)
+
+
+@inverse("FunctionTransformer")
+def function_transformer_inverse(e: Emitter, estimator: Any, z: Value) -> Value:
+    return emit_function(e, estimator.inverse_func, estimator.inv_kw_args, z)
 
 
 def _part(e: Emitter, name: str, label: str, step: Any, x: Frame) -> Frame:
@@ -68,7 +78,8 @@ def _beside(e: Emitter, frames: list[Frame]) -> Results:
     if not frames:
         raise e.unsupported("it keeps no column")
     value = e.joined([f.value for f in frames])
-    frame = Frame(value, tuple(s for f in frames for s in f.sources), all(f.clean for f in frames))
+    sources = tuple(s for f in frames for s in f.sources)
+    frame = Frame(value, sources, all(f.clean for f in frames), any(f.strays for f in frames))
     return Results({"transform": value}, frame=frame)
 
 
@@ -81,7 +92,8 @@ def feature_union(e: Emitter, estimator: Any, x: Frame) -> Results:
             continue
         part = _part(e, name, f"union{index}", step, x)
         if name in weights:
-            part = Frame.computed(e.emit("mul", part.value, float(weights[name])))
+            e.numeric.update(s for s in part.sources if s is not None)
+            part = replace(Frame.computed(e.emit("mul", part.value, float(weights[name]))), strays=part.strays)
         frames.append(part)
     return _beside(e, frames)
 
@@ -95,6 +107,6 @@ def column_transformer(e: Emitter, estimator: Any, x: Frame) -> Results:
         if (isinstance(step, str) and step == "drop") or not len(chosen):
             continue
         sources = tuple(x.sources[i] for i in chosen)
-        part = Frame(e.columns(x.value, chosen), sources, x.clean)
+        part = Frame(e.columns(x.value, chosen), sources, x.clean, x.strays)
         frames.append(_part(e, name, f"columns{index}", step, part))
     return _beside(e, frames)

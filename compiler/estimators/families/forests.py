@@ -11,12 +11,14 @@ from basalt.serialization import Kind
 from ..emitter import Emitter
 from ..registry import Frame, Results, family, translator
 from .flat_trees import FlatTrees, flatten
-from .scores import add_log, class_of
+from .scores import add_log, class_of, several_targets
 
 family(
     Kind.DECISION_TREE, "DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"
 )
 family(Kind.FOREST, "RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor")
+
+_TINY = np.finfo(float).tiny
 
 
 def _trees(estimator: Any) -> list[Any]:
@@ -38,11 +40,22 @@ def tree_regressor(e: Emitter, estimator: Any, x: Frame) -> Results:
 def tree_classifier(e: Emitter, estimator: Any, x: Frame) -> Results:
     """Probabilities are the mean of the trees' shares of classes in their leaves."""
     if estimator.n_outputs_ != 1:
-        raise e.unsupported(f"it predicts {estimator.n_outputs_} targets; expected one")
+        return _several_targets(e, estimator, x)
     flat = FlatTrees()
     for tree in _trees(estimator):
         shares = tree.value[:, 0, :]
-        flatten(flat, tree, shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny))
+        flatten(flat, tree, shares / np.maximum(shares.sum(axis=1, keepdims=True), _TINY))
     probability = flat.emit(e, e.cast(x.value, "float32"), len(estimator.classes_), "average")
     values = {"predict": class_of(e, probability), "predict_proba": probability}
     return Results(add_log(e, values), classes=estimator.classes_)
+
+
+def _several_targets(e: Emitter, estimator: Any, x: Frame) -> Results:
+    """One ensemble gives the shares of the classes of every target, side by side."""
+    sizes = [int(n) for n in estimator.n_classes_]
+    flat = FlatTrees()
+    for tree in _trees(estimator):
+        shares = [tree.value[:, k, :size] for k, size in enumerate(sizes)]
+        flatten(flat, tree, np.concatenate([s / np.maximum(s.sum(axis=1, keepdims=True), _TINY) for s in shares], 1))
+    together = flat.emit(e, e.cast(x.value, "float32"), sum(sizes), "average")
+    return several_targets(e, e.split_columns(together, sizes), list(estimator.classes_))

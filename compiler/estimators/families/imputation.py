@@ -19,10 +19,10 @@ family(Kind.IMPUTER, "SimpleImputer")
 
 @translator("SimpleImputer")
 def simple_imputer(e: Emitter, estimator: Any, x: Frame) -> Results:
-    if estimator.add_indicator:
-        raise e.unsupported("add_indicator=True cannot be translated")
     statistics = np.asarray(estimator.statistics_)
     if np.dtype(estimator._fit_dtype).kind in "OUS":
+        if estimator.add_indicator:
+            raise e.unsupported("add_indicator=True of categories that are no numbers cannot be translated")
         return _of_categories(e, estimator, x, statistics)
     e.numeric.update(s for s in x.sources if s is not None)
     kept = np.arange(x.width)
@@ -33,8 +33,24 @@ def simple_imputer(e: Emitter, estimator: Any, x: Frame) -> Results:
     value = e.columns(x.value, kept)
     filled = e.constant(statistics[kept].astype(float)[None])
     value = e.choose(_is_missing(e, value, estimator.missing_values), filled, value)
-    sources = tuple(x.sources[i] for i in kept)
+    sources: tuple[int | None, ...] = tuple(x.sources[i] for i in kept)
+    if estimator.add_indicator:
+        marks = _marks(e, estimator.indicator_, x)
+        value = e.joined([value, *marks])
+        sources += (None,) * (int(value.shape[1]) - len(sources))
     return Results({"transform": value}, frame=Frame(value, sources, clean=is_missing(estimator.missing_values)))
+
+
+def _marks(e: Emitter, indicator: Any, x: Frame) -> list[Value]:
+    """1 where a value is missing, else 0, for the features of a MissingIndicator: no or one matrix."""
+    places = np.asarray(indicator.features_, np.int64)
+    if not len(places):
+        return []
+    if indicator.error_on_new and indicator.features == "missing-only":
+        others = np.setdiff1d(np.arange(x.width), places)
+        if len(others):
+            e.unknowns.append(e.any(_is_missing(e, e.columns(x.value, others), indicator.missing_values)))
+    return [e.cast(_is_missing(e, e.columns(x.value, places), indicator.missing_values), e.dtype)]
 
 
 def _is_missing(e: Emitter, x: Value, missing: Any) -> Value:

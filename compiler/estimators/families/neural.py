@@ -42,7 +42,8 @@ def mlp_classifier(e: Emitter, estimator: Any, x: Frame) -> Results:
         probability = two_columns(e, second)
         chosen = e.cast(e.emit("greater", second, 0.5), "int64")
     else:
-        raise e.unsupported("it predicts several labels a row; expected one class")
+        probability = e.emit("sigmoid", y)
+        chosen = e.cast(e.emit("greater", probability, 0.5), "int64")
     return Results(add_log(e, {"predict": chosen, "predict_proba": probability}), classes=estimator.classes_)
 
 

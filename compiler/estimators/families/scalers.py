@@ -70,12 +70,12 @@ def max_abs_scaler_inverse(e: Emitter, estimator: Any, z: Value) -> Value:
 
 @translator("Normalizer")
 def normalizer(e: Emitter, estimator: Any, x: Frame) -> Results:
-    """A row of zeros stays as it is."""
+    """A row that is zero but for ten roundings stays as it is."""
     if estimator.norm == "max":
         norm = e.emit("reduce_max", e.emit("abs", x.value), axes=(1,), keep_dimensions=True)
     else:
         norm = e.emit(f"reduce_{estimator.norm}", x.value, axes=(1,), keep_dimensions=True)
-    norm = e.choose(e.emit("equal", norm, 0.0), 1.0, norm)
+    norm = e.choose(e.emit("lesser", norm, 10 * float(np.finfo(e.dtype).eps)), 1.0, norm)
     return Results({"transform": e.emit("div", x.value, norm)})
 
 

@@ -27,6 +27,7 @@ from sklearn.linear_model import (
     Perceptron,
     Ridge,
     RidgeClassifier,
+    RidgeClassifierCV,
     RidgeCV,
     SGDRegressor,
 )
@@ -119,16 +120,22 @@ def test_other_classifiers(model: Any, name: str) -> None:
     check(model.fit(rows / rows.max(axis=0), targets), rows / rows.max(axis=0))
 
 
-def test_fits_of_one_class_against_the_rest_are_refused() -> None:
-    rows, targets = dataset("breast_cancer")
-    fitted = LogisticRegression(solver="liblinear").fit(rows, targets)
-    fitted.classes_ = np.array([0, 1, 2])
-    with pytest.raises(basalt.UnsupportedError, match="LogisticRegression: one-vs-rest"):
-        basalt.from_sklearn(fitted)
-
-
-def test_several_labels_a_row_are_refused() -> None:
+def test_fits_of_one_class_against_the_rest() -> None:
+    """Releases before 1.8 fitted so on request; the probabilities are those of each class, scaled to add up to 1."""
     rows, targets = dataset("iris")
-    fitted = RidgeClassifier().fit(rows, np.stack([targets > 0, targets > 1], axis=1).astype(int))
-    with pytest.raises(basalt.UnsupportedError, match="RidgeClassifier: it predicts several labels"):
-        basalt.from_sklearn(fitted)
+    each = [LogisticRegression(solver="liblinear").fit(rows, targets == k) for k in range(3)]
+    fitted = LogisticRegression().fit(rows, targets)
+    fitted.coef_, fitted.intercept_ = (
+        np.concatenate([m.coef_ for m in each]),
+        np.concatenate([m.intercept_ for m in each]),
+    )
+    fitted.multi_class = "ovr"
+    shares = np.stack([m.predict_proba(rows)[:, 1] for m in each], axis=1)
+    found = basalt.from_sklearn(fitted).predict_proba(rows)
+    np.testing.assert_allclose(found, shares / shares.sum(axis=1, keepdims=True), rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", [RidgeClassifier(), RidgeClassifierCV()], ids=lambda m: type(m).__name__)
+def test_several_labels_a_row(model: Any) -> None:
+    rows, targets = dataset("iris")
+    check(model.fit(rows, np.stack([targets > 0, targets > 1], axis=1).astype(int)), rows)

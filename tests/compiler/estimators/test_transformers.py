@@ -134,12 +134,6 @@ def test_missing_categories() -> None:
         check(OrdinalEncoder(encoded_missing_value=-1).fit(rows), rows)
 
 
-@pytest.mark.parametrize("encoder", [OneHotEncoder(min_frequency=2), OrdinalEncoder(max_categories=2)])
-def test_infrequent_categories_are_refused(encoder: Any) -> None:
-    with pytest.raises(basalt.UnsupportedError, match="infrequent categories"):
-        basalt.from_sklearn(encoder.fit(NUMBERS))
-
-
 @pytest.mark.parametrize(
     "selector",
     [SelectKBest(k=2), SelectPercentile(percentile=50), SelectFromModel(Lasso(0.1)), VarianceThreshold(0.6)],
