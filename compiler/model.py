@@ -32,8 +32,9 @@ class Model(Executable):
         *,
         threads: int | None = None,
         eager: bool | None = None,
+        canonical: Mapping[str, int] | None = None,
     ) -> None:
-        super().__init__(graph, constants, threads=threads, eager=eager)
+        super().__init__(graph, constants, threads=threads, eager=eager, canonical=canonical)
         self.metadata: dict[str, str] = dict(metadata or {})
 
     @classmethod

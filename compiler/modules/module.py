@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ import numpy as np
 from basalt.errors import ModelFormatError, ValidationError
 from basalt.serialization import Kind, ModuleData
 
+from .. import debug
 from ..exchange import to_data
 from ..ir import Constants, Graph
 from ..model import Model
 from .arrays import as_array, as_tensor, is_tensor
+from .canonical import canonical_sizes
 from .kinds import kind_of_name
 from .structure import Structure, check_structure, collect, describe, rebuild
 
@@ -48,11 +51,15 @@ class Module(Model):
         threads: int | None = None,
         eager: bool | None = None,
     ) -> None:
-        super().__init__(graph, constants, metadata, threads=threads, eager=eager)
+        super().__init__(graph, constants, metadata, threads=threads, eager=eager, canonical=canonical_sizes(graph))
         self._arguments, self._results = arguments, results
         self.kind = kind
         self._output_names = tuple(name for name, _ in graph.outputs)
         self._keywords = tuple(key for key, _ in arguments[2][1:])
+
+    def _similar(self) -> AbstractContextManager[None]:
+        # Without kernels there are no choices between them.
+        return nullcontext() if debug.enabled("interpret") else super()._similar()
 
     @property
     def signature(self) -> str:

@@ -193,6 +193,23 @@ def select_scatter(n: AtenContext, x: Tensor, source: Tensor, dim: int, index: A
     return slice_scatter(n, x, row, axis, begin)
 
 
+@aten("diagonal_scatter.default")
+def diagonal_scatter(
+    n: AtenContext, x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    axes = [n.dim(dim1, x.rank), n.dim(dim2, x.rank)]
+    order = [*axes, *[axis for axis in range(x.rank) if axis not in axes]]
+    rows = n.transpose(n.cast(source, x.dtype), [source.rank - 1, *range(source.rank - 1)])
+    places = _diagonal_places(n, source.shape[-1], offset)
+    written: Tensor = n.call("ScatterND", n.transpose(x, order), places, rows, reduction="none")
+    return n.transpose(written, [order.index(axis) for axis in range(x.rank)])
+
+
+def _diagonal_places(n: AtenContext, count: Dim, offset: int) -> Tensor:
+    line = n.reshape(positions(n, count), (count, 1))
+    return n.emit("add", line, n.constant(np.array([max(-offset, 0), max(offset, 0)])))
+
+
 @aten("unfold.default")
 def unfold(n: AtenContext, x: Tensor, dim: int, size: int, step: int) -> Tensor:
     axis = n.dim(dim, x.rank)
@@ -206,8 +223,6 @@ def unfold(n: AtenContext, x: Tensor, dim: int, size: int, step: int) -> Tensor:
 def diagonal(n: AtenContext, x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     axes = [n.dim(dim1, x.rank), n.dim(dim2, x.rank)]
     rest = [axis for axis in range(x.rank) if axis not in axes]
-    count = n.shape[-1]
-    line = n.reshape(positions(n, count), (count, 1))
-    places = n.emit("add", line, n.constant(np.array([max(-offset, 0), max(offset, 0)])))
+    places = _diagonal_places(n, n.shape[-1], offset)
     line = n.emit("gather_nd", n.transpose(x, [*axes, *rest]), places)
     return n.transpose(line, [*range(1, line.rank), 0])

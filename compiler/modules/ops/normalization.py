@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from basalt.ops.dims import product
+
 from ...onnx.tensor import Tensor, onnx_dtype
 from ..context import AtenContext
 from ..registry import aten
@@ -79,9 +81,18 @@ def layer_norm(
 def native_layer_norm(
     n: AtenContext, x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor | None, ...]:
-    if n.read & {1, 2}:
-        raise n.unsupported("mean and deviation of layer normalisation")
-    return layer_norm(n, x, shape, weight, bias, eps), None, None
+    axes = tuple(range(x.rank - len(shape), x.rank))
+    moments = _moments(n, x, axes, eps) if n.read & {1, 2} else (None, None)
+    return (layer_norm(n, x, shape, weight, bias, eps), *moments)
+
+
+def _moments(n: AtenContext, x: Tensor, axes: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
+    """The mean, and one by the standard deviation, along some axes, which stay as ones."""
+    mean = n.emit("reduce_mean", x, axes=axes, keep_dimensions=True)
+    centred = n.emit("sub", x, mean)
+    variance = n.emit("reduce_mean", n.emit("mul", centred, centred), axes=axes, keep_dimensions=True)
+    deviation = n.emit("sqrt", n.emit("add", variance, n.scalar(eps, x)))
+    return mean, n.emit("reciprocal", deviation)
 
 
 @aten("rms_norm.default", "_fused_rms_norm.default")
@@ -121,9 +132,13 @@ def native_group_norm(
     groups: int,
     eps: float,
 ) -> tuple[Tensor | None, ...]:
-    if n.read & {1, 2}:
-        raise n.unsupported("mean and deviation of group normalisation")
-    return group_norm(n, x, groups, weight, bias, eps), None, None
+    y = group_norm(n, x, groups, weight, bias, eps)
+    if not n.read & {1, 2}:
+        return y, None, None
+    rows = n.reshape(x, (x.shape[0], groups, product((x.shape[1] // groups, *x.shape[2:]))))
+    mean, deviation = _moments(n, rows, (2,), eps)
+    shape = (x.shape[0], groups)
+    return y, n.reshape(mean, shape), n.reshape(deviation, shape)
 
 
 @aten("instance_norm.default")

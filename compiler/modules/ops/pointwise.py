@@ -261,6 +261,35 @@ def hypot(n: AtenContext, a: Tensor, b: Tensor) -> Tensor:
     return n.emit("sqrt", n.emit("add", n.emit("mul", a, a), n.emit("mul", b, b)))
 
 
+def _other_than_nan(n: AtenContext, a: Tensor, b: Tensor, op: str) -> Tensor:
+    a, b = both(n, a, b)
+    if is_integer(n.dtype):
+        return n.call(op, a, b)
+    kept = n.call("Where", n.call("IsNaN", b), a, n.call(op, a, b))
+    return n.call("Where", n.call("IsNaN", a), b, kept)
+
+
+aten("fmax.default")(partial(_other_than_nan, op="Max"))
+aten("fmin.default")(partial(_other_than_nan, op="Min"))
+
+
+@aten("copysign.Tensor", "copysign.Scalar")
+def copysign(n: AtenContext, a: Tensor, b: Any) -> Tensor:
+    a, b = both(n, a, b)
+    size = n.emit("abs", a)
+    # One by a zero is the infinity of its sign.
+    negative = n.emit(
+        "lesser", n.emit("where", as_bool(n, b), b, n.emit("reciprocal", b)), n.scalar(0, b), dtype="bool"
+    )
+    return n.emit("where", negative, n.emit("neg", size), size)
+
+
+@aten("ldexp.Tensor")
+def ldexp(n: AtenContext, a: Tensor, b: Tensor) -> Tensor:
+    a, b = both(n, a, b)
+    return n.emit("mul", a, n.emit("pow", n.scalar(2.0, b), b))
+
+
 @aten("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
 def where(n: AtenContext, condition: Tensor, a: Any, b: Any) -> Tensor:
     return n.call("Where", as_bool(n, condition), *both(n, a, b))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from basalt.ops.dims import product
+
 from ...onnx.tensor import Tensor
 from ..context import AtenContext
 from ..registry import aten
+from .creation import positions
 from .reduction import vector_norm
 
 
@@ -20,6 +24,42 @@ def median(n: AtenContext, x: Tensor, dim: int, keepdim: bool = False) -> tuple[
     middle = (size - 1) // 2
     found = n.emit_all("top_k", x, k=middle + 1, axis=axis, largest=False, sorted=True)
     return tuple(n.shaped(n.slice(t, axis, middle, 1)) for t in found)
+
+
+@aten("median.default")
+def median_of_all(n: AtenContext, x: Tensor) -> Tensor:
+    count = product(x.shape)
+    (size,) = n.static(count)
+    middle = (size - 1) // 2
+    row = n.reshape(x, (size,))
+    found, _ = n.emit_all("top_k", row, k=middle + 1, axis=0, largest=False, sorted=True)
+    return n.shaped(n.slice(found, 0, middle, 1))
+
+
+def _running(n: AtenContext, x: Tensor, dim: int, *, op: str) -> tuple[Tensor, Tensor]:
+    """The greatest or least element up to each place along an axis, and the last place that has it."""
+    if not x.rank:
+        return x, n.filled(0, (), "int64")
+    axis = n.dim(dim, x.rank)
+    size = x.shape[axis]
+    order = [*[i for i in range(x.rank) if i != axis], axis]
+    rows = n.transpose(x, order)
+    rows = n.expand(n.reshape(rows, (*rows.shape[:-1], 1, size)), (*rows.shape[:-1], size, size))
+    places = positions(n, size)
+    later = n.emit("greater", n.reshape(places, (1, size)), n.reshape(places, (size, 1)), dtype="bool")
+    # An element that comes later counts as the first one, which is among those up to each place.
+    first = n.slice(rows, rows.rank - 1, 0, 1)
+    candidates = n.emit("where", later, first, rows)
+    values = n.call(f"Reduce{op}", candidates, n.constant([candidates.rank - 1], "int64"), keepdims=0)
+    equal = n.emit("equal", candidates, n.reshape(values, (*values.shape, 1)), dtype="bool")
+    found = n.emit("where", equal, n.emit("where", later, n.constant(0, "int64"), places), n.constant(0, "int64"))
+    index = n.emit("reduce_max", found, axes=(found.rank - 1,))
+    back = [order.index(i) for i in range(x.rank)]
+    return n.transpose(values, back), n.transpose(index, back)
+
+
+aten("cummax.default")(partial(_running, op="Max"))
+aten("cummin.default")(partial(_running, op="Min"))
 
 
 @aten("bucketize.Tensor")

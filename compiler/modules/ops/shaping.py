@@ -200,7 +200,7 @@ def triu(n: AtenContext, x: Tensor, diagonal: int = 0) -> Tensor:
     return _triangle(n, x, diagonal, 1)
 
 
-@aten("as_strided.default")
+@aten("as_strided.default", "as_strided_copy.default")
 def as_strided(n: AtenContext, x: Tensor, size: Sequence[int], stride: Sequence[int], offset: Any = None) -> Tensor:
     """Elements by their place in memory, where the operand's own are in the order of its axes."""
     given = n.node.args[0].meta["val"]

@@ -13,6 +13,7 @@ import pytest
 
 import basalt
 from basalt import UnsupportedError, ValidationError
+from basalt.compiler.modules.canonical import canonical_sizes
 
 from .compare import Function, check, numbers, same, torch
 
@@ -188,3 +189,27 @@ def test_results_that_are_arguments_or_constants() -> None:
     first, second, *_ = made(x, numbers(2))
     first.zero_()
     same(second, x)
+
+
+def test_results_do_not_depend_on_the_batch_that_came_first(tmp_path: Path) -> None:
+    layers = nn.Sequential(nn.Linear(48, 96), nn.GELU(), nn.Linear(96, 40), nn.Softmax(1))
+    inputs = [numbers(rows, 48, seed=rows) for rows in (1, 7, 130)]
+
+    def made() -> basalt.Module:
+        batch = torch.export.Dim("batch")
+        return basalt.from_torch(layers, (inputs[1],), ({0: batch},), threads=1)
+
+    first = made()
+    forwards = [first(x) for x in inputs]
+    first.save(tmp_path / "m.bsl")
+    for other in (made(), basalt.load(tmp_path / "m.bsl", threads=1)):
+        for x, expected in reversed(list(zip(inputs, forwards))):
+            same(other(x), expected, rtol=0, atol=0)
+
+
+def test_canonical_sizes_are_such_as_the_graph_takes() -> None:
+    dims = {0: torch.export.Dim("batch"), 2: torch.export.Dim("length", min=20)}
+    made = basalt.from_torch(nn.Conv1d(2, 3, 20), (numbers(2, 2, 30),), (dims,))
+    assert canonical_sizes(made.graph) == {"batch": 32, "length": 32}
+    static = basalt.from_torch(nn.Conv1d(2, 3, 20), (numbers(2, 2, 30),))
+    assert canonical_sizes(static.graph) is None
