@@ -53,6 +53,11 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--work", type=Path, metavar="FOLDER", help="keep compiled kernels there for the next time")
     compare.add_argument("--output", type=Path, metavar="FILE", help="write the results to a JSON file")
     compare.set_defaults(function=_compare)
+    report = commands.add_parser("report", help="result files as a page of HTML, or as tables of Markdown")
+    report.add_argument("results", nargs="+", type=Path, metavar="RESULTS", help="result files, or folders of them")
+    report.add_argument("--output", type=Path, metavar="FILE", help="where to write  [default: report.html; or stdout]")
+    report.add_argument("--markdown", action="store_true", help="tables of the newest results instead of a page")
+    report.set_defaults(function=_report)
     figures = commands.add_parser(
         "figures", help="the core's figures: start-up, calls, a fused chain, memory, compiling, ONNX models"
     )
@@ -147,6 +152,27 @@ def comparison_status(found: Sequence[Verdict]) -> int:
     """What the process's status says of verdicts: a case that is lost is an error, before any regression."""
     words = {verdict.word for verdict in found}
     return ERROR if "gone" in words or not words - {"none"} else REGRESSION if "regression" in words else DONE
+
+
+def _report(options: argparse.Namespace) -> int:
+    from .report import collect, latest_of
+
+    found = collect(options.results)
+    if options.markdown:
+        from .report.markdown import markdown
+
+        text = "\n".join(markdown(results) for results in latest_of(found))
+        if options.output:
+            options.output.write_text(text)
+        else:
+            print(text, end="")
+        return DONE
+    from .report.page import page
+
+    target = options.output or Path("report.html")
+    target.write_text(page(found))
+    print(target)
+    return DONE
 
 
 def _suites(options: argparse.Namespace) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from .compare import Verdict
 from .contest import Entry
 from .peers import OURS
-from .results import CaseResult
+from .results import CaseResult, Peaks
 from .statistics import Interval
 
-__all__ = ["contenders_of", "like_of_ours", "line", "ratio_text", "time_text", "verdict_line"]
+__all__ = ["contenders_of", "like_of_ours", "line", "peaks_text", "ratio_text", "time_text", "verdict_line"]
 
 # ONNX Runtime computes estimators in float32: its like is ours in float32.
 _LIKES = {("sklearn", "ort"): "basalt-f32"}
@@ -38,6 +38,13 @@ def time_text(seconds: float) -> str:
 def ratio_text(interval: Interval, digits: int = 2) -> str:
     """A ratio and its confidence interval."""
     return f"{interval.ratio:.{digits}f} [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+
+
+def peaks_text(peaks: Peaks) -> str:
+    """Measured peaks in words."""
+    operations = ", ".join(f"{name} {speed / 1e9:.0f}" for name, speed in peaks["operations"].items())
+    bandwidth = ", ".join(f"{speed / 1e9:.1f} over {size / 1e6:.3g} MB" for size, speed in peaks["bandwidth"])
+    return f"G operations/s: {operations}; triad in GB/s: {bandwidth}"
 
 
 def line(case: CaseResult) -> str:

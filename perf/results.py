@@ -10,14 +10,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from .contest import Entry
 from .statistics import Interval, Spread, ratio, spread
 
-__all__ = ["SCHEMA", "CaseResult", "Results", "ResultsError", "load", "save"]
+__all__ = ["SCHEMA", "CaseResult", "Peaks", "Results", "ResultsError", "load", "save"]
 
 SCHEMA = "basalt-perf/1"
+Peaks: TypeAlias = dict[str, Any]
 
 
 class ResultsError(Exception):
@@ -67,8 +68,9 @@ class Results:
     settings: dict[str, Any]
     load: dict[str, list[float]]
     cases: list[CaseResult] = field(default_factory=list)
-    peaks: dict[str, dict[str, float]] = field(default_factory=dict)
-    """By number of threads: ``fma_f32`` FLOP/s, ``triad`` bytes/s and others that were measured."""
+    peaks: dict[str, Peaks] = field(default_factory=dict)
+    """By number of threads: ``operations`` a second by data type, and ``bandwidth``: pairs of the bytes of a triad's
+    arrays and bytes a second."""
     commits: dict[str, str] = field(default_factory=dict)
     """Of a comparison: the commit of each contender."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from . import machine
 from .contest import Entry, Pool, Settings, contest
 from .progress import Tick, progress
-from .results import CaseResult, Results
+from .results import CaseResult, Peaks, Results
 from .site import ROOT, import_folder
 from .suites import Case, Options, load_suite
 from .turns import Contender, WorkerProcess
@@ -162,8 +162,8 @@ def _build(case: Case, work: Path, plan: Plan) -> Path:
     return folder
 
 
-def _peaks(plan: Plan, contender: Contender) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+def _peaks(plan: Plan, contender: Contender) -> dict[str, Peaks]:
+    found: dict[str, Peaks] = {}
     for threads in plan.threads:
         with WorkerProcess(Contender("basalt", threads, contender.site)) as worker:
             found[str(threads)] = worker.ask({"do": "peaks"}, plan.settings.timeout)["peaks"]

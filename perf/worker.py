@@ -52,9 +52,10 @@ class Worker:
         load_suite(case.suite).build(case, Path(message["folder"]))
 
     def _do_peaks(self, message: dict[str, Any]) -> dict[str, Any]:
-        from .peaks import measured_peaks
+        from basalt.compiler.peaks import measure_peaks
 
-        return {"peaks": measured_peaks(self._threads)}
+        found = measure_peaks(self._threads)
+        return {"peaks": {"operations": dict(found.operations), "bandwidth": [list(pair) for pair in found.bandwidth]}}
 
     def _do_prepare(self, message: dict[str, Any]) -> dict[str, Any]:
         self._ready = None

@@ -60,9 +60,15 @@ def build(case: Case, folder: Path) -> None:
 
 
 def _case(
-    name: str, op: str, sizes: dict[str, Any], flops: float = 0, moved: float = 0, tolerance: float = 1e-4
+    name: str,
+    op: str,
+    sizes: dict[str, Any],
+    operations: float = 0,
+    moved: float = 0,
+    tolerance: float = 1e-4,
+    kind: str = "flops",
 ) -> Case:
-    work = {key: float(value) for key, value in (("flops", flops), ("bytes", moved)) if value}
+    work = {key: float(value) for key, value in ((kind, operations), ("bytes", moved)) if value}
     params = {"kind": "onnx", "bound": True, "op": op, **sizes}
     return Case("kernels", name, name.replace("/", "-"), params, tolerance, work)
 
@@ -138,16 +144,18 @@ def _movement() -> list[Case]:
 
 def _integers() -> list[Case]:
     m, k, n = 128, 768, 768
-    sizes, flops = {"m": m, "k": k, "n": n}, 2 * m * k * n
+    sizes, operations = {"m": m, "k": k, "n": n}, 2 * m * k * n
+    side, channels = 28, 128
+    image, kernel = side * side * channels, 9 * channels * channels
+    conv = {"side": side, "channels": channels}
     found = [
-        _case("int8/qlinear-128x768x768", "qlinear_matmul", sizes, flops, m * k + k * n + m * n, _BYTE),
-        _case("int8/integer-128x768x768", "matmul_integer", sizes, flops, m * k + k * n + 4 * m * n, 0.0),
-        _case(
-            "int8/qdq-conv-3x3-28-128", "qdq_conv", {"side": 28, "channels": 128}, 2 * 28 * 28 * 128 * 128 * 9, 0, _BYTE
-        ),
+        _case("int8/qlinear-128x768x768", "qlinear_matmul", sizes, operations, m * k + k * n + m * n, _BYTE, "int8"),
+        _case("int8/integer-128x768x768", "matmul_integer", sizes, operations, m * k + k * n + 4 * m * n, 0.0, "int8"),
+        _case("int8/qdq-conv-3x3-28-128", "qdq_conv", conv, 2 * side**2 * kernel, kernel + 2 * image, _BYTE, "int8"),
     ]
-    for level, tolerance in ((0, 1e-4), (4, _ROUNDED_ACTIVATIONS)):
-        sizes = {"k": 4096, "n": 4096, "level": level}
-        moved = 4096 * 4096 * (0.5 + _F32 / 32)
-        found.append(_case(f"int4/1x4096x4096-level{level}", "nbits", sizes, 2 * 4096 * 4096, moved, tolerance))
+    width = 4096
+    moved = width * width * (0.5 + _F32 / 32)
+    for level, tolerance, kind in ((0, 1e-4, "flops"), (4, _ROUNDED_ACTIVATIONS, "int8")):
+        sizes = {"k": width, "n": width, "level": level}
+        found.append(_case(f"int4/1x4096x4096-level{level}", "nbits", sizes, 2 * width**2, moved, tolerance, kind))
     return found
