@@ -78,6 +78,25 @@ class Program:
                     raise self.failure(status)
         return self._run_carefully(feeds, out)
 
+    def compute(
+        self, inputs: tuple[np.ndarray, ...], outputs: tuple[np.ndarray, ...] | None = None
+    ) -> tuple[np.ndarray, ...] | None:
+        """Computes the outputs, in the program's order, from the inputs in theirs, without looking names up.
+
+        ``outputs`` are to be written to; they must not overlap each other or the inputs. None if an array is not
+        exactly as the program takes it (``run`` copies or says what is wrong).
+
+        Raises BasaltError if an operator fails.
+        """
+        if not self._reads_arrays:
+            return None
+        if outputs is None:
+            outputs = tuple([np.empty(shape, dtype) for shape, dtype in self._blank])
+        status = self._run_bound(inputs, outputs, False)
+        if status >= 0:
+            raise self.failure(status)
+        return outputs if status == _DONE else None
+
     def memory(self) -> dict[str, int]:
         """Bytes of the program's ``weights``, of the ``arena`` that each simultaneous run takes, and of ``code``."""
         weights = {id(constant): constant.nbytes for constant in self._plan.constants}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,16 @@ from basalt.serialization import Kind, TensorSpec
 
 from ..executable import Executable
 from ..ir import Constants, Graph
+from .checks import checked_graph, look_of
+from .chunks import Chunks, row_executable
 from .emitter import INPUT, INVERSE_INPUT
 from .facts import CHECK_OUTPUTS, Facts
 from .finishes import FINISHES
 from .pruning import pruned
 from .registry import kind_of
-from .rows import matrix
+from .rows import numbers
 
 __all__ = ["Estimator"]
-
-REFUSALS = {
-    "unknown": "input X has a category that {} was not fitted with",
-    "strays": "a step of {} makes NaN or infinity of input X, which the next one does not take",
-}
-"""Why rows are refused where an output of ``CHECK_OUTPUTS`` says so, by its kind."""
 
 
 class Estimator:
@@ -55,9 +50,7 @@ class Estimator:
         self._graph = graph
         self._constants = constants
         self._facts = facts
-        self._options: dict[str, Any] = {"threads": threads, "eager": eager}
-        self._output_names = [name for name, _ in graph.outputs]
-        self._checks = tuple(o for o in map(CHECK_OUTPUTS.get, REFUSALS) if o in self._output_names)
+        self._threads = threads
         self._executables: dict[tuple[str, ...], Executable] = {}
         self.n_features_in_ = facts.n_features
         if facts.classes is not None:
@@ -125,7 +118,15 @@ class Estimator:
         Raises:
             ValidationError: for wrong names, shapes and data types.
         """
-        return self.executable().run(feeds)
+        rows = feeds.get(INPUT) if isinstance(feeds, Mapping) and len(feeds) == 1 else None
+        fits = type(rows) is np.ndarray and rows.ndim == 2 and rows.dtype == self._facts.dtype
+        if not fits or rows.shape[1] != self.n_features_in_:
+            return self.executable().run(feeds)
+        return dict(zip((spec.name for spec in self.outputs), self._whole.run(rows)))
+
+    @functools.cached_property
+    def _whole(self) -> Chunks:
+        return Chunks(self.executable(), len(self.outputs))
 
     def executable(self, methods: Iterable[str] | None = None) -> Executable:
         """The compiled graph of some methods' outputs; of all that take rows by default.
@@ -153,55 +154,66 @@ class Estimator:
     def _executable(self, outputs: tuple[str, ...]) -> Executable:
         found = self._executables.get(outputs)
         if found is None:
-            found = Executable(pruned(self._graph, outputs), self._constants, **self._options)
+            found = row_executable(pruned(self._graph, outputs), self._constants, self._threads)
             self._executables[outputs] = found
         return found
 
-    def _method(self, name: str) -> Callable[[Any], Any]:
+    def _chunks(self, name: str) -> Chunks:
+        """What computes a method's outputs."""
         outputs = self._facts.methods[name]
-        run = self._executable(outputs + self._checks).run
-        width, dtype, facts = self._facts.n_features, np.dtype(self._facts.dtype), self._facts
+        graph = checked_graph(self._graph, outputs)
+        look = look_of(graph, self._facts, name, self._is_refused)
+        return Chunks(row_executable(graph, self._constants, self._threads), len(outputs), look)
+
+    def _method(self, name: str) -> Callable[[Any], Any]:
+        facts, chunks = self._facts, self._chunks(name)
+        dtype, ready, look = chunks.dtype, chunks.ready, chunks.look
         classes = facts.classes if name == "predict" and facts.looks_up_classes else None
-        lists = facts.class_lists if name == "predict" else ()
-        encodes, checks, only = bool(facts.vocabularies), self._checks, outputs[0]
         finish = FINISHES[facts.finishes[name]] if name in facts.finishes else None
-        several = () if len(outputs) == 1 and f"{name}.0" != only else outputs
+        lists = facts.class_lists if name == "predict" else ()
+        outputs = facts.methods[name]
+        kept = 0 if len(outputs) == 1 and outputs[0] != f"{name}.0" else len(outputs)
         together = tuple if name == "kneighbors" else list
-        square = np.vdot
+        encodes = bool(facts.vocabularies)
 
         def method(X: Any) -> Any:
-            if encodes or type(X) is not np.ndarray or X.dtype != dtype or X.ndim != 2 or X.shape[1] != width:
-                X = matrix(X, facts)
-            if not isfinite(square(X, X)) or not len(X):
-                self._check_rows(X)
-            found = run({INPUT: X})
-            if checks:
-                _refuse(name, found, facts)
-            if several:
-                return together([found[o] for o in several])
-            result = found[only] if finish is None else finish(found[only])
+            found = None
+            if type(X) is np.ndarray and X.dtype is dtype and not encodes:
+                compute = ready.get(X.shape)
+                if compute is not None:
+                    found = compute((X,))
+                    if found is not None and look is not None:
+                        look(X, found)
+            if found is None:
+                found = chunks.run(numbers(X, facts))
+            if kept:
+                return together(found[:kept])
+            result = found[0] if finish is None else finish(found[0])
             if lists:
                 return _labelled(result, lists)
             return result if classes is None else classes[result]
 
         method.__name__ = name
-        method.__doc__ = f"{facts.class_name}.{name} of rows [rows, {width}]: an array, lists or a DataFrame."
+        method.__doc__ = f"{facts.class_name}.{name} of rows [rows, {facts.n_features}]: an array, lists or a DataFrame."
         return method
 
-    def _check_rows(self, rows: np.ndarray) -> None:
-        """Refuse rows with what the estimator does not take, by the graph's own word on it."""
-        matrix(rows, self._facts) if not self._facts.vocabularies else None
+    def _is_refused(self, rows: np.ndarray) -> bool:
+        """Whether the estimator takes no such rows, by the graph's own word on it."""
         name = CHECK_OUTPUTS["refused"]
-        if name in self._output_names and self._executable((name,)).run({INPUT: rows})[name][0]:
-            raise ValidationError(f"input X contains NaN or infinity, which {self.class_name} does not take")
+        return bool(self._executable((name,)).run({INPUT: rows})[name][0])
 
     def _inverse(self, X: Any) -> np.ndarray:
-        (entry,) = [v for v in self._graph.inputs if v.name == INVERSE_INPUT]
-        width = entry.shape[1]
         given = np.asarray(X, self._facts.dtype)
-        if given.ndim != 2 or given.shape[1] != width:
-            raise ValidationError(f"inverse_transform: X has shape {list(given.shape)}, expected rows of {width}")
-        return self._executable(("inverse_transform",)).run({INVERSE_INPUT: given})["inverse_transform"]
+        (entry,) = [v for v in self._graph.inputs if v.name == INVERSE_INPUT]
+        if given.ndim != 2 or given.shape[1] != entry.shape[1]:
+            raise ValidationError(
+                f"inverse_transform: X has shape {list(given.shape)}, expected rows of {entry.shape[1]}"
+            )
+        return self._inverse_chunks.run(given)[0]
+
+    @functools.cached_property
+    def _inverse_chunks(self) -> Chunks:
+        return Chunks(self._executable(("inverse_transform",)), 1)
 
     def _names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the features that ``transform`` gives, an array of str objects; those that it takes are fixed.
@@ -223,12 +235,6 @@ class Estimator:
 
     def __repr__(self) -> str:
         return f"<Estimator {self.class_name} of {self.n_features_in_} features: {', '.join(self.methods)}>"
-
-
-def _refuse(method: str, found: Mapping[str, np.ndarray], facts: Facts) -> None:
-    for kind, reason in REFUSALS.items():
-        if CHECK_OUTPUTS[kind] in found and found[CHECK_OUTPUTS[kind]][0]:
-            raise ValidationError(f"{method}: {reason.format(facts.class_name)}")
 
 
 def _labelled(places: np.ndarray, classes: Sequence[np.ndarray]) -> np.ndarray:

@@ -11,7 +11,15 @@ from basalt.errors import ValidationError
 
 from .facts import Facts
 
-__all__ = ["matrix"]
+__all__ = ["matrix", "numbers"]
+
+
+def numbers(rows: Any, facts: Facts) -> np.ndarray:
+    """As :func:`matrix`, but an array of numbers is left as it is, to be converted a part at a time."""
+    if type(rows) is np.ndarray and rows.dtype.kind in "fiub" and not facts.vocabularies:
+        _check_shape(rows.shape, facts.n_features)
+        return rows
+    return matrix(rows, facts)
 
 
 def matrix(rows: Any, facts: Facts) -> np.ndarray:
