@@ -26,6 +26,12 @@ def identity(node: Node) -> float | int:
     return low if lowest else high
 
 
-def combined(node: Node, total: str, element: str) -> str:
-    """The source that adds an element to a reduction's running total; the order of elements is free."""
-    return f"{_COMBINE[node.op]}_{register_suffix(node.output.dtype)}({total}, {element})"
+def combined(node: Node, total: str, element: str, *, ordered: bool = False) -> str:
+    """The source that adds an element to a reduction's running total.
+
+    The order of elements is free, unless ``ordered``: then it is the one that is written.
+    """
+    name = _COMBINE[node.op]
+    if ordered and name in ("radd", "rmul"):
+        name = name[1:]
+    return f"{name}_{register_suffix(node.output.dtype)}({total}, {element})"

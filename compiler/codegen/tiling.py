@@ -10,8 +10,8 @@ import numpy as np
 from basalt.ops import numpy_dtype
 from basalt.ops.types import is_float
 
-from ..kernels.target import target
-from .choices import choose
+from ..kernels.target import SPLIT, target
+from .choices import agree, choose
 from .terms import SUFFIX
 
 
@@ -63,7 +63,11 @@ def tile_shape(dtype: str, rows: int, columns: int) -> TileShape:
     lanes = lanes_of(dtype)
     needed = -(-columns // lanes)
     vectors = choose((2, 3, 1), lambda v: -(-needed // v) * _cost_of_row(_most_rows(v), v))
-    return TileShape(tile_rows(rows, _most_rows(vectors)), vectors, lanes)
+    height = tile_rows(rows, _most_rows(vectors))
+    if agree(height * vectors >= SPLIT):
+        # Rows that are computed for nothing take no longer than waiting for sums that are not split.
+        height = max(height, -(-SPLIT // vectors))
+    return TileShape(height, vectors, lanes)
 
 
 def _most_rows(vectors: int) -> int:

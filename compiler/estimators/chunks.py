@@ -18,7 +18,6 @@ from basalt.runtime.threads import THREADS
 
 from ..executable import Executable
 from ..ir import Constants, Graph
-from ..shape_binding import dim_name
 
 __all__ = ["CANONICAL", "Chunks", "row_executable"]
 

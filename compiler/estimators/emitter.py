@@ -154,7 +154,7 @@ class Emitter:
 
     def times(self, x: Value, weights: Any) -> Value:
         """``x @ weights.T`` for weights [targets, features]."""
-        return self.emit("matmul", x, self.constant(np.ascontiguousarray(np.asarray(weights, self.dtype).T)))
+        return self.emit("gemm", x, self.constant(np.asarray(weights, self.dtype)), b_transpose=True)
 
     def choose(self, condition: Value, yes: Any, no: Any) -> Value:
         """``yes`` where the condition is not 0, else ``no``."""

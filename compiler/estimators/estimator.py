@@ -194,7 +194,9 @@ class Estimator:
             return result if classes is None else classes[result]
 
         method.__name__ = name
-        method.__doc__ = f"{facts.class_name}.{name} of rows [rows, {facts.n_features}]: an array, lists or a DataFrame."
+        method.__doc__ = (
+            f"{facts.class_name}.{name} of rows [rows, {facts.n_features}]: an array, lists or a DataFrame."
+        )
         return method
 
     def _is_refused(self, rows: np.ndarray) -> bool:

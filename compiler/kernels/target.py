@@ -9,7 +9,10 @@ from typing import NamedTuple
 from basalt.runtime.host import host_cpu, host_platform
 from basalt.runtime.tile_registers import may_use_tiles
 
-__all__ = ["Target", "byte_products", "byte_products_of", "matrix_products", "matrix_products_of", "target"]
+__all__ = ["SPLIT", "Target", "byte_products", "byte_products_of", "matrix_products", "matrix_products_of", "target"]
+
+SPLIT = 8
+"""Sums below which a micro-kernel splits each in several: a multiply-add takes four cycles, and two start in each."""
 
 
 class Target(NamedTuple):

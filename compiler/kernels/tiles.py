@@ -30,6 +30,7 @@ from numba.core import types
 
 from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.target import SPLIT
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
 __all__ = ["LOOPS", "Tile", "TileWriter", "recipe"]
@@ -119,8 +120,8 @@ class TileWriter:
 
     def _innermost(self, sums: list[ir.Value], s: ir.Value, v: ir.Value, masks: list[ir.Value]) -> list[ir.Value]:
         count, s_step, v_step = self.loops[0]
-        # A multiply-add takes four cycles, and two start in each: few sums are split into several, added up at last.
-        chains = min(4, max(1, 8 // len(sums)))
+        # Few sums are split into several, added up at last.
+        chains = min(4, max(1, SPLIT // len(sums)))
 
         def steps(number: int) -> Callable[[ir.Value, list[ir.Value]], list[ir.Value]]:
             def body(_: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:

@@ -12,6 +12,7 @@ import numpy as np
 from basalt.ops import TensorType
 
 from ..codegen.body import Body
+from ..codegen.choices import agree
 from ..codegen.epilogue import Epilogue
 from ..codegen.kernel import KernelBuilder
 from ..codegen.lowering import Lowering
@@ -77,7 +78,8 @@ def lower_product(lowering: Lowering, epilogue: Epilogue, a: Side, b: Side, attr
     if len(epilogue.operand_values) > 2 and epilogue.operand_values[2] is not None:
         views.append(epilogue.operand(2).expanded(epilogue.shape))
     lanes = tile_shape(dtype, rows, columns).lanes
-    if 2 * columns <= lanes and rows > columns:
+    transposes = agree(2 * columns <= lanes and rows > columns)
+    if transposes:
         # Too few columns for the lanes of a vector: the transposed product has more.
         a, b, rows, columns = b, a, columns, rows
         views = [swapped(v) for v in views]
@@ -152,11 +154,11 @@ def _shared(
         return panels_of(packed_constant(lowering, side.value, layout, side.array, tile), batches), tile
     view = side.view(lowering)
     depth = view.shape[-2]
-    if view.strides[-1] == 1 or columns == 1:
-        if not worth_packing(view, rows):
-            return matrix_of(view, batches), tile
-    elif (view.strides[-2] == 1 or depth == 1) and rows <= FEW_ROWS:
+    is_plain, is_deep = view.strides[-1] == 1 or columns == 1, view.strides[-2] == 1 or depth == 1
+    if agree(not is_plain and is_deep and rows <= FEW_ROWS) and is_deep:
         return matrix_of(view, batches), dot_shape(dtype, rows)
+    if is_plain and not worth_packing(view, rows):
+        return matrix_of(view, batches), tile
     return panels_of(packed_copy(lowering, view, tile), batches), tile
 
 

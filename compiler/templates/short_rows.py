@@ -82,10 +82,12 @@ class _ShortRowWriter:
         elements = self._each(names[operand])
         if not elements:
             return [self.body.terms.constant(identity(node), node.output.dtype)]
-        total = elements[0]
-        for element in elements[1:]:
-            total = self.kernel.define(combined(node, total, element))
-        return [total]
+        # Pair by pair, and in this order: LLVM may add up otherwise in vectors than in the rows that fill none.
+        while len(elements) > 1:
+            pairs = zip(elements[::2], elements[1::2])
+            added = [self.kernel.define(combined(node, x, y, ordered=True)) for x, y in pairs]
+            elements = added + elements[len(elements) & ~1 :]
+        return elements
 
     def _compute(self, node: Node, names: _Names) -> list[str]:
         if not self.plan.varies[node.output]:

@@ -155,6 +155,8 @@ def test_predicts_where_scikit_learn_is_missing(tmp_path: Path) -> None:
     rows, targets = dataset("iris")
     fitted = make_pipeline(StandardScaler(), LogisticRegression()).fit(rows, targets)
     basalt.save(fitted, tmp_path / "model.bsl")
+    # Numba, which compiles, imports SciPy: have the kernels in the cache.
+    basalt.load(tmp_path / "model.bsl").predict(rows[:5])
     code = f"""
 import sys
 sys.modules["sklearn"] = None
