@@ -18,6 +18,7 @@ from basalt.runtime.threads import THREADS
 
 from ..executable import Executable
 from ..ir import Constants, Graph
+from .folding import folded_scaling
 
 __all__ = ["CANONICAL", "Chunks", "row_executable"]
 
@@ -39,6 +40,7 @@ def row_executable(graph: Graph, constants: Constants, threads: int | None) -> E
 
     It never runs through NumPy, which rounds otherwise than compiled code.
     """
+    graph, constants = folded_scaling(graph, constants)
     names = {name for v in graph.inputs for d in v.shape if isinstance(d, SymDim) for name in d.symbols()}
     return Executable(graph, constants, threads=threads, eager=False, canonical=dict.fromkeys(names, CANONICAL))
 

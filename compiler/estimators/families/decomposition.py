@@ -10,6 +10,7 @@ from basalt.serialization import Kind
 
 from ...ir import Value
 from ..emitter import Emitter
+from ..folding import LIMITS
 from ..registry import Frame, Results, family, inverse, translator
 
 family(Kind.DECOMPOSITION, "PCA", "IncrementalPCA", "TruncatedSVD", "FastICA", "FactorAnalysis")
@@ -25,8 +26,15 @@ def _whitening(estimator: Any) -> np.ndarray | None:
 
 @translator("PCA")
 def pca(e: Emitter, estimator: Any, x: Frame) -> Results:
-    centred = e.emit("sub", x.value, np.asarray(estimator.mean_))
-    y = e.times(centred, estimator.components_)
+    mean = np.asarray(estimator.mean_)
+    centred = e.emit("sub", x.value, mean)
+    spread = np.sqrt(np.diag(estimator.get_covariance()))
+    if (np.abs(mean) <= LIMITS[e.dtype] * spread).all():
+        moved = np.asarray(estimator.components_) @ -mean
+        y = e.times(x.value, estimator.components_)
+        y = e.emit("add", y, moved) if moved.any() else y
+    else:
+        y = e.times(centred, estimator.components_)
     scale = _whitening(estimator)
     if scale is not None:
         y = e.emit("div", y, scale)
