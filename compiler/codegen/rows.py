@@ -97,8 +97,12 @@ class RowGroup:
 
     @property
     def lead(self) -> View | None:
-        """The first operand that varies along the row, whose layout decides how to walk."""
-        return next((view for _, view in self.inputs if self.along(view)), None)
+        """The operand whose layout decides how to walk: the first that varies along the row, and between neighbours too
+        if there is such a one.
+        """
+        varying = [view for _, view in self.inputs if self.along(view)]
+        beside = len(self.kept) - 1
+        return next((view for view in varying if beside >= 0 and view.strides[beside]), varying[0] if varying else None)
 
     @cached_property
     def plan(self) -> RowPlan:

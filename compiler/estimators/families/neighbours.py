@@ -29,10 +29,11 @@ def _distances(e: Emitter, estimator: Any, x: Frame) -> tuple[Value, float]:
     samples = np.asarray(estimator._fit_X, float)
     if metric == "cosine":
         return _cosine(e, x, samples), 1.0
-    rows = e.reshape(x.value, (e.rows, 1, x.width))
-    differences = e.emit("sub", rows, e.constant(samples[None]))
+    # Samples side by side fill vectors, however few the features are.
+    rows, columns = e.reshape(x.value, (e.rows, x.width, 1)), np.ascontiguousarray(samples.T)[None]
+    differences = e.emit("sub", rows, e.constant(columns))
     if metric in _RATIOS:
-        return _ratio(e, metric, rows, samples, differences), 1.0
+        return _ratio(e, metric, rows, columns, differences), 1.0
     power, weights = _POWERS.get(metric), given.get("w")
     if metric == "minkowski":
         power = given.get("p", getattr(estimator, "p", 2))
@@ -48,16 +49,16 @@ def _distances(e: Emitter, estimator: Any, x: Frame) -> tuple[Value, float]:
 def _minkowski(e: Emitter, differences: Value, power: float, weights: Any) -> Value:
     """The sum of the powers of the differences, weighted if at all: [rows, samples]."""
     if weights is None and power == 2:
-        return e.emit("reduce_sum_square", differences, axes=(2,), keep_dimensions=False)
+        return e.emit("reduce_sum_square", differences, axes=(1,), keep_dimensions=False)
     if weights is None and power == 1:
-        return e.emit("reduce_l1", differences, axes=(2,), keep_dimensions=False)
+        return e.emit("reduce_l1", differences, axes=(1,), keep_dimensions=False)
     size = e.emit("abs", differences)
     if power == np.inf:
-        return e.emit("reduce_max", size, axes=(2,), keep_dimensions=False)
+        return e.emit("reduce_max", size, axes=(1,), keep_dimensions=False)
     raised = size if power == 1 else e.emit("mul", size, size) if power == 2 else e.emit("pow", size, power)
     if weights is not None:
-        raised = e.emit("mul", raised, e.constant(np.asarray(weights, float)[None, None]))
-    return e.emit("reduce_sum", raised, axes=(2,), keep_dimensions=False)
+        raised = e.emit("mul", raised, e.constant(np.asarray(weights, float)[None, :, None]))
+    return e.emit("reduce_sum", raised, axes=(1,), keep_dimensions=False)
 
 
 def _cosine(e: Emitter, x: Frame, samples: np.ndarray) -> Value:
@@ -69,17 +70,17 @@ def _cosine(e: Emitter, x: Frame, samples: np.ndarray) -> Value:
     return e.emit("clamp", e.emit("sub", e.number(1.0, cosine), cosine), min_value=0.0, max_value=2.0)
 
 
-def _ratio(e: Emitter, metric: str, rows: Value, samples: np.ndarray, differences: Value) -> Value:
+def _ratio(e: Emitter, metric: str, rows: Value, columns: np.ndarray, differences: Value) -> Value:
     """Distances that are quotients, [rows, samples]."""
 
     def summed(values: Value) -> Value:
-        return e.emit("reduce_sum", values, axes=(2,), keep_dimensions=False)
+        return e.emit("reduce_sum", values, axes=(1,), keep_dimensions=False)
 
     if metric == "hamming":
         differ = e.cast(e.emit("not_equal", differences, 0.0), e.dtype)
-        return e.emit("reduce_mean", differ, axes=(2,), keep_dimensions=False)
+        return e.emit("reduce_mean", differ, axes=(1,), keep_dimensions=False)
     size = e.emit("abs", differences)
-    total = e.emit("add", e.emit("abs", rows), e.constant(np.abs(samples)[None]))
+    total = e.emit("add", e.emit("abs", rows), e.constant(np.abs(columns)))
     if metric == "braycurtis":
         size, total = summed(size), summed(total)
     share = e.emit("div", size, e.choose(e.emit("equal", total, 0.0), 1.0, total))
