@@ -7,7 +7,7 @@ import io
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import click
 import numpy as np
@@ -15,9 +15,6 @@ import numpy as np
 from basalt.cli.rows.cells import Converter
 from basalt.cli.rows.features import Chunk, Features, arranged, column_labels, shown
 from basalt.cli.rows.number_blocks import BlockParser, arrow_parser, numpy_parser
-
-if TYPE_CHECKING:
-    from _csv import Reader
 
 __all__ = ["CsvTable"]
 
@@ -28,6 +25,8 @@ RECORDS = 8192
 """Records with quotes or categories that are converted at once."""
 LARGE = 1 << 25
 """Bytes of a file from which on importing pyarrow takes less time than its parser saves."""
+Reader: TypeAlias = Any
+"""What ``csv.reader`` gives, a type without a public name."""
 _BOM = b"\xef\xbb\xbf"
 
 
