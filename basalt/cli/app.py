@@ -14,6 +14,7 @@ import click
 
 import basalt
 from basalt.cli.arguments import help_if_alone
+from basalt.cli.bench import bench_command
 from basalt.cli.cache import cache
 from basalt.cli.compile import compile_command
 from basalt.cli.export import export
@@ -39,7 +40,7 @@ def cli(context: click.Context) -> None:
     help_if_alone(context)
 
 
-for command in (run_command, compile_command, profile_command, show, export, cache, ops):
+for command in (run_command, compile_command, profile_command, show, export, cache, ops, bench_command):
     cli.add_command(command)
 
 
