@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import mmap
+import threading
 from collections.abc import Callable
 
 import numpy as np
 
 from .layout import WORD
 
-__all__ = ["aligned_empty", "aligned_words", "aligned_zeros", "usable_constant"]
+__all__ = ["aligned_empty", "aligned_words", "aligned_zeros", "streamed", "usable_constant"]
 
-_LINE, _PAGE = 64, 4096
+_LINE, _PAGE, _LARGE_PAGE = 64, 4096, 2 << 20
+_SLAB = 16 << 20
+"""Bytes of the blocks of memory that large constants share."""
+_LEAST_STREAMED = 1 << 16
+_LEAST_LARGE = 1 << 20
+"""Bytes from which on memory is worth large pages: a stream through small ones runs at two thirds of the speed."""
 
 
 def aligned_empty(nbytes: int) -> np.ndarray:
     """``nbytes`` bytes (uint8) that start at a cache line, or at a page if they are many; not touched yet."""
-    return _aligned(np.empty, nbytes)
+    return _aligned(np.empty, nbytes) if nbytes < _LEAST_LARGE else _large(nbytes)
 
 
 def aligned_zeros(nbytes: int) -> np.ndarray:
@@ -33,6 +40,51 @@ def _aligned(make: Callable[..., np.ndarray], nbytes: int) -> np.ndarray:
 def aligned_words(count: int) -> np.ndarray:
     """``count`` zeros (int64) that start at a cache line."""
     return aligned_zeros(count * WORD).view(np.int64)
+
+
+class _Slabs(threading.local):
+    """The block of memory from which the next large constants of a thread are cut."""
+
+    free: np.ndarray = np.empty(0, np.uint8)
+
+    def take(self, nbytes: int) -> np.ndarray:
+        size = -(-nbytes // _LINE) * _LINE
+        if size > self.free.nbytes:
+            self.free = _large(max(size, _SLAB))
+        taken, self.free = self.free[:nbytes], self.free[size:]
+        return taken
+
+
+_SLABS = _Slabs()
+
+
+def streamed(array: np.ndarray) -> np.ndarray:
+    """An array that is often read from end to end (packed weights), at a cache line and, if it is large, in large pages.
+
+    Such arrays share blocks of memory, which live as long as one of them does.
+    """
+    if array.nbytes < _LEAST_STREAMED:
+        place = aligned_empty(array.nbytes)
+    else:
+        place = _SLABS.take(array.nbytes)
+    copy = place.view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _large(nbytes: int) -> np.ndarray:
+    """``nbytes`` bytes in large pages, where Linux has them, that are this process's alone after a fork."""
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        return _aligned(np.empty, nbytes)
+    pages = mmap.mmap(-1, nbytes + _LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    except OSError:
+        # A kernel without large pages.
+        pass
+    raw = np.frombuffer(pages, np.uint8)
+    start = -raw.ctypes.data % _LARGE_PAGE
+    return raw[start : start + nbytes]
 
 
 def usable_constant(array: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from basalt import ops
 from basalt.errors import BasaltError, UnsupportedError
+from basalt.runtime.memory import streamed
 
 from ..ir import FUSED, Constants, Graph, Node, Value
 from ..pointwise import is_pointwise
@@ -132,7 +133,8 @@ class Lowering:
         """A constant operand in another layout, made once for all nodes and programs that want it so."""
         key = (value.constant, *layout)
         if key not in self._packed:
-            self._packed[key] = self.add_constant(self.constants.derived(value, layout, pack))
+            array = self.constants.derived(value, layout, lambda a: streamed(pack(a)))
+            self._packed[key] = self.add_constant(array)
         return self._packed[key]
 
     def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:

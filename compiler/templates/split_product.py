@@ -24,7 +24,7 @@ from ..kernels.splitting import COLUMNS, PIECES, ROWS, STEP, split_columns, step
 from ..kernels.target import matrix_products
 from ..views import View
 from .packing import matrix_of
-from .product import CACHE, MOST_UNITS, READ_COST, UNIT, Matrix, Product, ProductWriter, Root
+from .product import CACHE, MOST_UNITS, READ_COST, Matrix, Product, ProductWriter, Root
 
 HEIGHT = 2 * ROWS
 """Rows that are multiplied at once."""
@@ -32,6 +32,8 @@ TILE_TIME = 5.4
 """Nanoseconds of a product of two tiles."""
 SPLIT_TIME = 0.25
 """Nanoseconds in which a number is split."""
+UNIT = 20_000.0
+"""Nanoseconds of work that are worth a unit of their own."""
 MOST_PANELS = 4
 """Panels of columns whose sums are collected before the fused operators are applied."""
 LEAST_ROWS = 24
