@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import threading
 from collections.abc import Callable
@@ -59,7 +60,7 @@ _SLABS = _Slabs()
 
 
 def streamed(array: np.ndarray) -> np.ndarray:
-    """An array that is often read from end to end (packed weights), at a cache line and, if it is large, in large pages.
+    """A copy of an array that is often read from end to end (packed weights): at a cache line, if large in large pages.
 
     Such arrays share blocks of memory, which live as long as one of them does.
     """
@@ -77,11 +78,9 @@ def _large(nbytes: int) -> np.ndarray:
     if not hasattr(mmap, "MADV_HUGEPAGE"):
         return _aligned(np.empty, nbytes)
     pages = mmap.mmap(-1, nbytes + _LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    try:
+    # A system without large pages refuses.
+    with contextlib.suppress(OSError):
         pages.madvise(mmap.MADV_HUGEPAGE)
-    except OSError:
-        # A kernel without large pages.
-        pass
     raw = np.frombuffer(pages, np.uint8)
     start = -raw.ctypes.data % _LARGE_PAGE
     return raw[start : start + nbytes]
