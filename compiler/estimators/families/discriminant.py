@@ -15,8 +15,7 @@ from .gaussians import log_densities
 from .linear import scores
 from .scores import class_of, two_columns
 
-family(Kind.LINEAR_CLASSIFIER, "LinearDiscriminantAnalysis")
-family(Kind.NAIVE_BAYES, "QuadraticDiscriminantAnalysis")
+family(Kind.DISCRIMINANT_ANALYSIS, "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis")
 
 
 @translator("LinearDiscriminantAnalysis")

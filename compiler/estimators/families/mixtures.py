@@ -12,7 +12,7 @@ from ..emitter import Emitter
 from ..registry import Frame, Results, class_name, family, translator
 from .gaussians import log_densities
 
-family(Kind.CLUSTERS, "GaussianMixture", "BayesianGaussianMixture")
+family(Kind.MIXTURE, "GaussianMixture", "BayesianGaussianMixture")
 
 
 def _factors(estimator: Any, features: int) -> list[np.ndarray]:

@@ -19,8 +19,7 @@ _SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "Halvi
 
 family(Kind.COMPOSITION, *_SEARCHES, "FrozenEstimator", "FixedThresholdClassifier", "TunedThresholdClassifierCV")
 family(Kind.COMPOSITION, "TransformedTargetRegressor", "RANSACRegressor")
-family(Kind.LINEAR_REGRESSOR, "DummyRegressor")
-family(Kind.LINEAR_CLASSIFIER, "DummyClassifier")
+family(Kind.BASELINE, "DummyRegressor", "DummyClassifier")
 
 
 def _inner(estimator: Any) -> tuple[str, Any]:

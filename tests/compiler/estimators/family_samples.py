@@ -36,10 +36,13 @@ def samples() -> dict[Kind, Callable[[], Any]]:
     """What fits an estimator of each kind; all but the ENCODER's take :func:`rows`."""
     from sklearn.cluster import KMeans
     from sklearn.decomposition import PCA
+    from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+    from sklearn.dummy import DummyClassifier
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.feature_selection import VarianceThreshold
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.mixture import GaussianMixture
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.neural_network import MLPClassifier
@@ -68,6 +71,9 @@ def samples() -> dict[Kind, Callable[[], Any]]:
         Kind.NAIVE_BAYES: lambda: GaussianNB().fit(x, c),
         Kind.NEURAL_NETWORK: lambda: MLPClassifier((3,), max_iter=20, random_state=0).fit(x, c),
         Kind.COMPOSITION: lambda: make_pipeline(StandardScaler(), PCA(2), Ridge()).fit(x, y),
+        Kind.DISCRIMINANT_ANALYSIS: lambda: QuadraticDiscriminantAnalysis(reg_param=0.1).fit(x, c),
+        Kind.MIXTURE: lambda: GaussianMixture(2, reg_covar=0.1, random_state=0).fit(x),
+        Kind.BASELINE: lambda: DummyClassifier(strategy="prior").fit(x, c),
     }
 
 
