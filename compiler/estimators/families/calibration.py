@@ -13,7 +13,7 @@ from ..emitter import Emitter
 from ..registry import Frame, Results, family, translator
 from ..translate import member
 from .interpolation import interpolated
-from .scores import class_of, column, mean_of, two_columns
+from .scores import class_of, column, mean_of, shares_of, two_columns
 
 family(Kind.COMPOSITION, "CalibratedClassifierCV")
 
@@ -44,10 +44,7 @@ def _calibrated(e: Emitter, name: str, calibrated: Any, x: Frame) -> Value:
     if len(parts) != classes:
         raise e.unsupported("a classifier of it was fitted without some of the classes")
     together = e.joined(parts)
-    total = e.sum_columns(together, keep=True)
-    nothing = e.emit("equal", total, 0.0)
-    shares = e.emit("div", together, e.choose(nothing, 1.0, total))
-    return e.choose(nothing, e.constant(np.array([[1.0 / classes]])), shares)
+    return shares_of(e, together)
 
 
 def _curve(e: Emitter, calibrator: Any, response: Value) -> Value:

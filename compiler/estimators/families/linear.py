@@ -11,7 +11,7 @@ from basalt.serialization import Kind
 from ...ir import Value
 from ..emitter import Emitter
 from ..registry import Frame, Results, family, translator
-from .scores import add_log, class_of, two_columns
+from .scores import add_log, class_of, shares_of, two_columns
 
 family(Kind.LINEAR_REGRESSOR, "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV")
 family(Kind.LINEAR_REGRESSOR, "LinearSVR", "SGDRegressor", "HuberRegressor", "BayesianRidge", "Lars", "LassoLars")
@@ -100,7 +100,7 @@ def _classified(e: Emitter, decision: Value, each: bool) -> dict[str, Value]:
         probability = two_columns(e, e.emit("sigmoid", decision))
     elif each:
         probability = e.emit("sigmoid", decision)
-        probability = e.emit("div", probability, e.sum_columns(probability, keep=True))
+        probability = shares_of(e, probability)
     else:
         probability = e.emit("softmax", decision, axis=1)
     return {"predict": class_of(e, decision), "decision_function": decision, "predict_proba": probability}
@@ -135,6 +135,4 @@ def _from_huber(e: Emitter, decision: Value) -> Value:
     share = e.emit("div", e.emit("add", share, 1.0), 2.0)
     if len(share.shape) == 1:
         return two_columns(e, share)
-    nothing = e.emit("equal", e.sum_columns(share, keep=True), 0.0)
-    share = e.choose(nothing, 1.0, share)
-    return e.emit("div", share, e.sum_columns(share, keep=True))
+    return shares_of(e, share)

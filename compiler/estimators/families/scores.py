@@ -45,6 +45,14 @@ def several_targets(e: Emitter, probabilities: Sequence[Value], classes: list[An
     return Results(values, classes, pairs=("predict_proba", "predict_log_proba") if log else ("predict_proba",))
 
 
+def shares_of(e: Emitter, parts: Value) -> Value:
+    """The parts of each row, scaled to add up to 1; equal ones where all are 0."""
+    total = e.sum_columns(parts, keep=True)
+    nothing = e.emit("equal", total, 0.0)
+    equal = e.constant(np.array([[1.0 / int(parts.shape[1])]]))
+    return e.choose(nothing, equal, e.emit("div", parts, e.choose(nothing, 1.0, total)))
+
+
 def one_hot(e: Emitter, places: Value, classes: int) -> Value:
     """1 at the place of each row's class, else 0: [rows, classes] of the working data type for places [rows]."""
     found = e.emit("equal", column(e, places), e.constant(np.arange(classes)[None]))

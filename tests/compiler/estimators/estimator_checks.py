@@ -49,13 +49,15 @@ def check(fitted: Any, rows: Any, tolerance: float = 1e-9, **options: Any) -> ba
 
 def compare(expected: Any, found: Any, tolerance: float, name: str) -> None:
     """Require equal data types, shapes and values, numbers within a tolerance."""
-    if isinstance(expected, tuple):
-        assert isinstance(found, tuple)
+    if isinstance(expected, (tuple, list)):
+        assert type(found) is type(expected)
         for e, f in zip(expected, found, strict=True):
             compare(e, f, tolerance, name)
         return
     expected = expected.toarray() if hasattr(expected, "toarray") else np.asarray(expected)
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape), name
+    if expected.dtype.kind != "U" or found.dtype.kind != "U":
+        assert found.dtype == expected.dtype, name
+    assert found.shape == expected.shape, name
     if expected.dtype.kind != "f":
         assert np.array_equal(found, expected), name
         return
