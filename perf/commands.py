@@ -111,7 +111,7 @@ def _run(options: argparse.Namespace) -> int:
         options.threads,
         _settings(options),
         lambda case: print(line(case), flush=True),
-        peaks="kernels" in suites,
+        peaks="kernels" in suites and not options.quick,
     )
     if options.output:
         save(results, options.output)

@@ -55,8 +55,7 @@ def line(case: CaseResult) -> str:
         found = case.ratio(peer, like_of_ours(case.suite, peer, case))
         entry = case.entries[peer]
         if found is not None:
-            best = f" best {found.best:.2f}" if _busy(case) else ""
-            cells.append(f"{peer} {ratio_text(found)}{best}{_part(entry)}")
+            cells.append(f"{peer} {ratio_text(found)}{_undisturbed(case, peer, found)}{_part(entry)}")
         elif entry.state != "cannot":
             cells.append(f"{peer} {entry.state}")
     busy = f"  (others took {case.busy:.0%} of the machine)" if _busy(case) else ""
@@ -74,6 +73,15 @@ def verdict_line(verdict: Verdict) -> str:
 
 def _busy(case: CaseResult) -> bool:
     return case.busy is not None and case.busy > _QUIET
+
+
+def _undisturbed(case: CaseResult, peer: str, found: Interval) -> str:
+    """On a busy machine, what neighbours disturb less: the ratio of lower deciles, at one thread that of CPU times."""
+    if not _busy(case):
+        return ""
+    ours = case.entries[like_of_ours(case.suite, peer, case)].cpu
+    cpu = f", cpu {case.entries[peer].cpu / ours:.2f}" if case.threads == 1 and ours else ""
+    return f" (best {found.best:.2f}{cpu})"
 
 
 def _own(case: CaseResult, name: str) -> str:
