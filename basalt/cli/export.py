@@ -49,7 +49,11 @@ def export(model: Path, output: Path, opset: int, external_data: str | None, as_
     """
     from basalt.cli import models
 
-    exported = basalt.to_onnx(models.load(model), opset=opset)
+    loaded = basalt.load(model)
+    if isinstance(loaded, basalt.Estimator):
+        exported = basalt.OnnxConverter.to_onnx(loaded, opset=opset)
+    else:
+        exported = basalt.to_onnx(models.load(model, (), loaded), opset=opset)
     exported.save(output, external_data)
     files = [output] if external_data is None else [output, output.parent / external_data]
     # No weight may be large enough for the second file.

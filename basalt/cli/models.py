@@ -40,13 +40,13 @@ class Sizes:
             print(f"note: {sizes} (--dim or --shape says otherwise)", file=sys.stderr)
 
 
-def load(path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]] = ()) -> Executable:
-    """The model in a file, as one graph.
+def load(path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]] = (), loaded: Any = None) -> Executable:
+    """The model in a file, as one graph; ``loaded`` is what ``basalt.load`` gave of it, if that was done before.
 
     Raises click.ClickException for a file of something else that Basalt can load, and for an ONNX model that is no
     single graph for the shapes given.
     """
-    loaded = load_any(path, shapes)
+    loaded = load_any(path, shapes, loaded)
     if not isinstance(loaded, basalt.Executable):
         try:
             loaded.to_model(dict(shapes) or None)
@@ -56,14 +56,16 @@ def load(path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]] = ()) -> Exec
     return loaded
 
 
-def load_any(path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]] = ()) -> Executable | OnnxExecutable:
-    """The model in a file; an ONNX model that is no single graph for the shapes given comes as it is.
+def load_any(
+    path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]] = (), loaded: Any = None
+) -> Executable | OnnxExecutable:
+    """The model in a file as for ``load``, but an ONNX model that is no single graph for these shapes comes as it is.
 
     An estimator comes as the graph of all its methods that take rows.
 
     Raises click.ClickException for a file of something else that Basalt can load.
     """
-    loaded = basalt.load(path)
+    loaded = basalt.load(path) if loaded is None else loaded
     if isinstance(loaded, basalt.OnnxExecutable):
         try:
             return loaded.to_model(dict(shapes) or None)

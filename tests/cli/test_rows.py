@@ -334,6 +334,13 @@ def test_pickles_are_refused_by_every_command(here: Run, tmp_path: Path, command
     assert "pickle and joblib files are not loaded" in done.err and "can run any code" in done.err
 
 
+def test_an_estimator_is_exported_as_the_converter_does_it(here: Run, tmp_path: Path) -> None:
+    done = here("export", CLASSIFIER, "-o", "model.onnx", "--opset", "18")
+    assert (done.status, done.err) == (0, "")
+    basalt.OnnxConverter.export(basalt.load(CLASSIFIER), None, tmp_path / "expected.onnx", opset=18)
+    assert (tmp_path / "model.onnx").read_bytes() == (tmp_path / "expected.onnx").read_bytes()
+
+
 def test_an_estimator_is_a_model_of_its_methods(here: Run, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.array(ROWS))
     done = here("run", CLASSIFIER, "--input", "x.npy", "--output", "out.npz")
