@@ -17,6 +17,7 @@ from .passes.dead_code import dead_code
 from .passes.fold_constants import fold_constants
 from .passes.fold_normalisation import fold_normalisation
 from .passes.fuse import fuse
+from .passes.fuse_attention import fuse_attention
 from .passes.infer_shapes import infer_shapes
 from .passes.integer_products import integer_products
 from .passes.separate_outputs import separate_outputs
@@ -45,7 +46,14 @@ PASSES: tuple[Pass, ...] = (
     Pass("fold_constants", fold_constants, "what is known shows what does nothing", ("integer_products",)),
     Pass("simplify", simplify, "next passes look for neighbours, which this makes of others", ("fold_constants",)),
     Pass("fold_normalisation", fold_normalisation, "as long as normalizations are whole", ("simplify",)),
-    Pass("canonicalise", canonicalise, "the rest knows core operators only", ("fold_normalisation",), True),
+    Pass("fuse_attention", fuse_attention, "as long as softmax is whole", ("simplify",)),
+    Pass(
+        "canonicalise",
+        canonicalise,
+        "the rest knows core operators only",
+        ("fold_normalisation", "fuse_attention"),
+        True,
+    ),
     Pass("fold_core", fold_constants, "normalizations leave factors that may be known", ("canonicalise",)),
     Pass("simplify_core", simplify, "the core forms leave reshapes and casts that do nothing", ("fold_core",)),
     Pass("common_subexpressions", common_subexpressions, "nodes have their final form", ("simplify_core",)),

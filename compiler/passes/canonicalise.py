@@ -8,7 +8,7 @@ have become ``recurrent``. All other operators stay.
 from __future__ import annotations
 
 from ..ir import Graph
-from . import canonicalise_normalisations, canonicalise_recurrent, canonicalise_reductions
+from . import canonicalise_attention, canonicalise_normalisations, canonicalise_recurrent, canonicalise_reductions
 from .context import Context
 from .rewriting import apply_rewrites, index
 
@@ -16,6 +16,7 @@ REWRITES = (
     *canonicalise_reductions.REWRITES,
     *canonicalise_normalisations.REWRITES,
     *canonicalise_recurrent.REWRITES,
+    *canonicalise_attention.REWRITES,
 )
 
 NOT_IN_CORE = frozenset(

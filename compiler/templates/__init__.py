@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     arg,
+    attention,
     conv,
     deform_conv,
     elementwise,
@@ -31,6 +32,7 @@ from . import (
 
 __all__ = [
     "arg",
+    "attention",
     "conv",
     "deform_conv",
     "elementwise",

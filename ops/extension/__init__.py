@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from . import (
     arithmetic,
+    attention,
     bitcast,
     bitwise,
     deform_conv,
@@ -27,6 +28,7 @@ from . import (
 
 __all__ = [
     "arithmetic",
+    "attention",
     "bitcast",
     "bitwise",
     "deform_conv",

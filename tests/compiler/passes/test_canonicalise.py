@@ -89,6 +89,14 @@ CASES: dict[str, Build] = {
         peephole_weight=m.input("p", d, (12,)),
         layout="ifgo",
     ),
+    "attention of narrow floats": lambda m, d: m.call(
+        "attention",
+        m.input("q", "float16", (3, 4)),
+        m.input("k", "float16", (5, 4)),
+        m.input("v", "float16", (5, 2)),
+        mask=m.input("mask", "float16", (5,)),
+        scale=0.5,
+    ),
     "gru": lambda m, d: m.gru(
         m.input("x", d, (5, 2, 3)),
         m.input("w", d, (2, 12, 3)),

@@ -53,3 +53,15 @@ def _centred(n: NodeWriter, name: str, *, rows: bool) -> Tensor:
     if rows and n.type(f"{name}_zero_point").rank == 1:
         zero = n.reshape(zero, (-1, 1))
     return n.call("Sub", x, n.cast(zero, "int32"))
+
+
+@exports("attention")
+def attention(n: NodeWriter) -> Tensor:
+    """Written out: ONNX's own Attention is of opset 23 on, and has heads."""
+    query, key = n["query"], n["key"]
+    rank = len(n.type("key").shape)
+    keys = n.transpose(key, (*range(rank - 2), rank - 1, rank - 2))
+    scores = n.call("Mul", n.call("MatMul", query, keys), n.scalar(n.attrs["scale"], query.dtype))
+    mask = n.get("mask")
+    scores = scores if mask is None else n.call("Add", scores, mask)
+    return n.call("MatMul", n.call("Softmax", scores, axis=rank - 1), n["value"])

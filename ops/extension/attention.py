@@ -1,0 +1,58 @@
+"""Attention: a product with keys, softmax, and a product with values, as one operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..convert import double
+from ..registry import register_extension
+from ..rounding import narrow, widen
+from ..schema import MAX_RANK, Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
+from ..shapes import broadcastable_to, check_shape, expect_shape, same_dim, same_shape, text
+from ..types import FLOATS, TensorType
+
+
+@register_extension
+class Attention(Operator):
+    """Scaled dot-product attention: ``softmax(query . transpose(key) * scale + mask) . value``.
+
+    With queries [..., s, d], keys [..., t, d] and values [..., t, e] the output is [..., s, e]. Softmax is over the
+    keys; a row whose every score is minus infinity gives NaN. The mask is added to the scores [..., s, t], to which it
+    is broadcast. Source: Vaswani et al., "Attention Is All You Need", 2017.
+    """
+
+    name = "attention"
+    operands = (
+        Operand("query", FLOATS, (2, MAX_RANK), doc="the queries, [..., s, d]"),
+        Operand("key", "query", "query", doc="the keys, [..., t, d]"),
+        Operand("value", "query", "query", doc="the values, [..., t, e]"),
+        Operand("mask", "query", (0, MAX_RANK), optional=True, doc="what is added to the scores [..., s, t]"),
+    )
+    options = (Option("scale", double, 1.0, "factor of the scores, before the mask"),)
+    outputs = (Output(dtypes="query", rank="query"),)
+
+    def infer(self, t: Types, a: Attrs) -> Sequence[TensorType]:
+        *batches, rows, depth = t.query.shape
+        *_, keys, width = t.value.shape
+        expect_shape("key", t.key.shape, (*batches, keys, depth))
+        if not same_shape(tuple(t.value.shape[:-2]), tuple(batches)) or not same_dim(keys, t.key.shape[-2]):
+            fail(f"value has shape {text(t.value.shape)}, expected {text((*batches, t.key.shape[-2], width))}")
+        if t.mask is not None and not broadcastable_to(t.mask.shape, (*batches, rows, keys)):
+            fail(f"mask has shape {text(t.mask.shape)}, expected one that broadcasts to {text((*batches, rows, keys))}")
+        return [TensorType(t.query.dtype, check_shape((*batches, rows, width), zero=True))]
+
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+        *_, rows, depth = t.query.shape
+        scores = int(t.key.size) // max(1, int(depth)) * int(rows)
+        return scores * (2 * int(depth) + 2 * int(t.value.shape[-1]) + 4)
+
+    def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
+        with np.errstate(all="ignore"):
+            scores = np.matmul(widen(x.query), widen(x.key).swapaxes(-1, -2)) * a["scale"]
+            if x.mask is not None:
+                scores = scores + widen(x.mask)
+            best = scores.max(-1, keepdims=True, initial=-np.inf)
+            weights = np.exp(scores - best)
+            return [narrow(np.matmul(weights / weights.sum(-1, keepdims=True), widen(x.value)), out[0])]

@@ -1,0 +1,120 @@
+"""Attention that is written out: graphs, results, and what is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from basalt.compiler.interpret import interpret
+from basalt.compiler.ir import Value
+from basalt.compiler.passes.context import Context
+from basalt.compiler.passes.fuse_attention import LEAST, REWRITES, fuse_attention
+from basalt.compiler.text import print_graph
+from basalt.compiler.verify import verify
+
+from ..graphs import assert_near
+from ..making import Maker
+from . import expected
+
+ROWS = KEYS = 1024
+Build = Callable[[Maker], Value]
+Change = Callable[[Maker, Value], Value]
+
+
+def _written_out(
+    m: Maker, change: Change = lambda m, s: s, shape: tuple[int, ...] = (ROWS, KEYS), swap: bool = True, **options: Any
+) -> Value:
+    rows, keys = shape
+    dtype, width, axis = options.get("dtype", "float32"), options.get("width", 4), options.get("axis", 2)
+    q = m.input("q", dtype, (1, rows, 8))
+    if swap:
+        k = m.transpose(m.input("k", dtype, (1, keys, 8)), permutation=(0, 2, 1))
+    else:
+        k = m.input("k", dtype, (1, 8, keys))
+    v = m.input("v", dtype, (options.get("batches", 1), keys, width))
+    return m.matmul(m.softmax(change(m, m.matmul(q, k, label="scores")), axis, label="weights"), v, label="mix")
+
+
+def _mask(m: Maker, *shape: int) -> Value:
+    return m.input("mask", "float32", shape)
+
+
+FOLDED: dict[str, Build] = {
+    "plain": _written_out,
+    "keys in columns": lambda m: _written_out(m, swap=False),
+    "scaled": lambda m: _written_out(m, lambda m, s: m.mul(m.constant(0.125), s)),
+    "divided": lambda m: _written_out(m, lambda m, s: m.div(s, m.constant([8.0]))),
+    "masked": lambda m: _written_out(m, lambda m, s: m.add(s, _mask(m, ROWS, KEYS))),
+    "scaled and masked": lambda m: _written_out(m, lambda m, s: m.add(_mask(m, KEYS), m.mul(s, m.constant(0.5)))),
+    "divided and masked": lambda m: _written_out(
+        m, lambda m, s: m.add(m.div(s, m.constant(3.0)), _mask(m, 1, ROWS, 1))
+    ),
+}
+
+
+def _read_twice(m: Maker) -> Value:
+    seen: list[Value] = []
+
+    def keep(m: Maker, s: Value) -> Value:
+        seen.append(s)
+        return s
+
+    y = _written_out(m, keep)
+    return m.add(y, m.reduce_max(seen[0], axes=(2,), keep_dimensions=True))
+
+
+LEFT: dict[str, tuple[Build, str | None]] = {
+    "few scores": (lambda m: _written_out(m, shape=(ROWS, KEYS // 2)), None),
+    "softmax over the queries": (lambda m: _written_out(m, axis=1), None),
+    "values of more batches": (lambda m: _written_out(m, batches=2), None),
+    "wide values": (lambda m: _written_out(m, width=257), None),
+    "narrow floats": (lambda m: _written_out(m, dtype="float16"), None),
+    "a mask that makes more scores": (
+        lambda m: _written_out(m, lambda m, s: m.add(s, _mask(m, 2, ROWS, 1))),
+        None,
+    ),
+    "read twice": (_read_twice, "other nodes read what is between the products"),
+}
+
+
+def _run(build: Build) -> tuple[Any, Any, Context]:
+    m = Maker()
+    graph = m.graph(y=build(m))
+    context = Context(m.constants, collect_notes=True)
+    after = fuse_attention(graph, context)
+    verify(after, m.constants)
+    return graph, after, context
+
+
+def test_graphs_are_as_expected() -> None:
+    assert ROWS * KEYS == LEAST
+    texts = {}
+    for name, build in FOLDED.items():
+        before, after, context = _run(build)
+        texts[name] = "\n\n".join(print_graph(g, context.constants).strip() for g in (before, after))
+    expected.check("fuse_attention", texts)
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_results_differ_by_rounding(name: str) -> None:
+    before, after, context = _run(FOLDED[name])
+    assert [node.op for node in after.nodes if node.op != "transpose"] == ["attention"]
+    numbers = np.random.default_rng(2)
+    feeds = {v.name: numbers.normal(size=v.shape).astype(np.float32) for v in before.inputs}
+    assert_near(*(interpret(g, context.constants, feeds) for g in (before, after)), 2e-6)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_left_alone(name: str) -> None:
+    build, remark = LEFT[name]
+    before, after, context = _run(build)
+    assert after is before
+    assert {note.rpartition(": ")[2] for note in context.notes} == ({remark} if remark else set())
+
+
+def test_every_guard_is_tested() -> None:
+    remarks = {remark for r in REWRITES for remark, _ in r.guards if remark}
+    assert {remark for _, remark in LEFT.values() if remark} == remarks
