@@ -69,7 +69,7 @@ class OnnxConverter:
                 f"{made.class_name}: columns {sorted(made.facts.vocabularies.columns())} hold categories that are no "
                 f"numbers; the exported model would take numbers only"
             )
-        chosen = made.executable(_graphed(made, methods)).graph
+        chosen = made.graph_of(_graphed(made, methods))
         return to_onnx(Model(_renamed(chosen), made.constants, _metadata(made)), opset=opset, name=made.class_name)
 
     @staticmethod

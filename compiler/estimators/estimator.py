@@ -134,11 +134,18 @@ class Estimator:
         Raises:
             ValidationError: for a method that the estimator lacks.
         """
+        return self._executable(self._outputs_of(methods))
+
+    def graph_of(self, methods: Iterable[str] | None = None) -> Graph:
+        """The graph of some methods' outputs as it was translated, over ``constants``; as :meth:`executable`."""
+        return pruned(self._graph, self._outputs_of(methods))
+
+    def _outputs_of(self, methods: Iterable[str] | None) -> tuple[str, ...]:
         wanted = [n for n in self._facts.methods if n != "inverse_transform"] if methods is None else list(methods)
         for name in wanted:
             if name not in self._facts.methods:
                 raise ValidationError(f"{self.class_name} has no {name}; it has {', '.join(self.methods)}")
-        return self._executable(tuple(dict.fromkeys(o for name in wanted for o in self._facts.methods[name])))
+        return tuple(dict.fromkeys(o for name in wanted for o in self._facts.methods[name]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a ``.bsl`` file; under a name that ends in ``.onnx``, as an ONNX model (``OnnxConverter``)."""

@@ -112,15 +112,17 @@ def chain(e: Emitter, estimator: Any, x: Frame) -> Results:
         numbers = _numbers(e, found)
         for name, value in numbers.items():
             columns.setdefault(name, []).append(value)
-        parts.append(numbers[{"predict_log_proba": "predict_proba"}.get(given, given)])
+        wanted = {"predict_log_proba": "predict_proba"}.get(given, given)
+        if wanted not in numbers:
+            raise e.unsupported(f"chain_method is {given!r} for a target of more than two classes")
+        parts.append(numbers[wanted])
         if given == "predict_log_proba":
             parts[-1] = e.emit("log", parts[-1])
     places = np.argsort(np.asarray(estimator.order_))
-    values = {name: e.columns(e.joined(each), places) for name, each in columns.items()}
-    if "predict_proba" in values and all(len(step.classes_) == 2 for step in estimator.estimators_):
-        return Results(add_log(e, values))
-    values.pop("predict_proba", None)
-    return Results(values)
+    # Of a target of more classes scikit-learn has the class alone.
+    whole = {name: each for name, each in columns.items() if len(each) == len(places)}
+    values = {name: e.columns(e.joined(each), places) for name, each in whole.items()}
+    return Results(add_log(e, values) if "predict_proba" in values else values)
 
 
 def _numbers(e: Emitter, found: Results) -> dict[str, Value]:
@@ -132,8 +134,9 @@ def _numbers(e: Emitter, found: Results) -> dict[str, Value]:
             raise e.unsupported("its classes are no numbers, which the next of the chain takes")
         chosen = e.emit("gather", e.constant(labels.astype(float)), chosen, axis=0)
     numbers = {"predict": column(e, e.cast(chosen, e.dtype))}
-    if "decision_function" in found.values:
+    is_binary = found.classes is not None and len(found.classes) == 2
+    if is_binary and "decision_function" in found.values:
         numbers["decision_function"] = column(e, found.values["decision_function"])
-    if "predict_proba" in found.values:
+    if is_binary and "predict_proba" in found.values:
         numbers["predict_proba"] = e.columns(found.values["predict_proba"], [1])
     return numbers
