@@ -36,8 +36,6 @@ def _replacement(mode: str, own: Callable[..., Any]) -> Callable[..., Any]:
             return own(*args)
         x, state, weights = args[:3]
         states = list(state) if isinstance(state, (list, tuple)) else [state]
-        if any(s.shape[-1] != states[0].shape[-1] for s in states):  # projections
-            return own(*args)
         biases, layers, _, _, bidirectional, batch_first = args[3:9]
         results = _operator(mode)(x, states, list(weights), biases, layers, bidirectional, batch_first)
         return results if mode == "lstm" else results[:2]

@@ -39,7 +39,8 @@ def aten(*overloads: str) -> Callable[[Translator], Translator]:
 def find(name: str) -> Callable[[AtenContext], Any] | None:
     """The translator of an overload by its full name (``aten::add.Tensor``), None if there is none."""
     _declare_all()
-    return _TRANSLATORS.get(name)
+    # Operators that copy what others give as views give the same.
+    return _TRANSLATORS.get(name) or _TRANSLATORS.get(name.replace("_copy.", "."))
 
 
 def names() -> Iterable[str]:

@@ -229,6 +229,13 @@ def isinf(n: AtenContext, x: Tensor) -> Tensor:
     return n.filled(False) if is_integer(x.dtype) else n.call("IsInf", x)
 
 
+@aten("round.decimals")
+def round_to(n: AtenContext, x: Tensor, decimals: int = 0) -> Tensor:
+    factor = n.scalar(10.0 ** abs(decimals), x)
+    there, back = ("mul", "div") if decimals >= 0 else ("div", "mul")
+    return n.emit(back, n.call("Round", n.emit(there, x, factor)), factor)
+
+
 @aten("rsqrt.default")
 def rsqrt(n: AtenContext, x: Tensor) -> Tensor:
     return n.emit("reciprocal", n.emit("sqrt", n.cast(x, n.dtype)))

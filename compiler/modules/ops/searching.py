@@ -13,6 +13,7 @@ from ...onnx.tensor import Tensor
 from ..context import AtenContext
 from ..registry import aten
 from .creation import positions
+from .pointwise import both
 from .reduction import vector_norm
 
 
@@ -96,6 +97,11 @@ def distances(n: AtenContext, x: Tensor, y: Tensor, order: float, compute_mode: 
     rows = n.reshape(x, (*x.shape[:-1], 1, x.shape[-1]))
     others = n.reshape(y, (*y.shape[:-2], 1, *y.shape[-2:]))
     return vector_norm(n, n.emit("sub", rows, others), order, len(n.shape))
+
+
+@aten("dist.default")
+def distance(n: AtenContext, x: Tensor, y: Tensor, order: float = 2) -> Tensor:
+    return vector_norm(n, n.emit("sub", *both(n, x, y)), order)
 
 
 @aten("_pdist_forward.default")

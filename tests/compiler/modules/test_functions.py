@@ -203,3 +203,38 @@ def test_losses_and_products_of_several_axes() -> None:
         )
 
     check(function, numbers(3, 5), numbers(3, 5, seed=1))
+
+
+def test_running_extremes_and_medians() -> None:
+    def function(x: Any) -> Any:
+        return x.cummax(0), x.cummin(-1), x.median(), x.int().cummax(1)
+
+    check(function, numbers(4, 5).round())
+    check(lambda x: x.cummax(0), numbers(4, 5), dynamic=(({0: BATCH},),), again=[[numbers(7, 5)]])
+
+
+def test_functions_that_pass_over_nan_and_signs() -> None:
+    x, y = numbers(4, 5), numbers(4, 5, seed=1)
+    x[0, 1], y[1, 1], y[0, 0], y[2, 2] = float("nan"), float("nan"), -0.0, 0.0
+
+    def function(x: Any, y: Any) -> Any:
+        steps = (y * 3).nan_to_num().int()
+        return torch.fmax(x, y), torch.fmin(x, y), torch.copysign(x, y), torch.ldexp(x, steps), x.round(decimals=1)
+
+    check(function, x, y)
+
+
+def test_moments_of_normalisation() -> None:
+    def function(x: Any) -> Any:
+        rows = torch.native_group_norm(x[None], None, None, 1, 4, 5, 2, 1e-5)
+        return torch.native_layer_norm(x, [5], None, None, 1e-5), rows, x.var(0, False), F.threshold(x, 0.1, 3.0)
+
+    check(function, numbers(4, 5))
+
+
+def test_norms_and_distances_of_any_order() -> None:
+    def function(x: Any, y: Any) -> Any:
+        results = [torch.linalg.vector_norm(x, order, 1) for order in (0, 0.5, 3, -1)]
+        return results, torch.cdist(x, y, 3.0), torch.pdist(x), torch.dist(x, x + 1)
+
+    check(function, numbers(4, 5), numbers(3, 5, seed=1))

@@ -77,9 +77,13 @@ def test_pooling(rank: int) -> None:
         layer("AdaptiveAvgPool", 4),
         layer("AdaptiveMaxPool", 3),
         layer("AdaptiveMaxPool", 1),
+        layer("AdaptiveMaxPool", 4, return_indices=True),
+        layer("LPPool", 2, 2),
+        layer("LPPool", 3, 3, 2, ceil_mode=True),
     ]
     if rank > 1:
         layers.append(layer("AvgPool", 2, divisor_override=3))
+        layers.append(layer("AvgPool", 3, 2, 1, ceil_mode=True, divisor_override=5))
     check(All(layers), numbers(2, 3, *(8, 9, 6)[:rank]))
 
 
@@ -125,6 +129,20 @@ def test_upsampling_of_symbolic_sizes() -> None:
     dims = {0: torch.export.Dim("batch"), 2: torch.export.Dim("height")}
     layer = nn.Upsample(scale_factor=2, mode="bilinear")
     check(layer, numbers(2, 2, 5, 4), dynamic=(dims,), again=[[numbers(3, 2, 7, 4)]])
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_nearest_places_are_torchs_own(mode: str) -> None:
+    layers = [nn.Upsample(scale_factor=scale, mode=mode) for scale in (0.6, 1.7, 3)] + [nn.Upsample(13, mode=mode)]
+    check(All(layers), numbers(1, 2, 9, 5))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_empty_batches(rank: int) -> None:
+    layers = [nn.Sequential(getattr(nn, f"Conv{rank}d")(2, 3, 2), getattr(nn, f"ConvTranspose{rank}d")(3, 2, 2))]
+    layers.append(getattr(nn, f"BatchNorm{rank}d")(2))
+    x = numbers(2, 2, *(5, 4, 3)[:rank])
+    check(All(layers), x, dynamic=({0: torch.export.Dim("batch")},), again=[[x[:1]], [x[:0]]])
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])

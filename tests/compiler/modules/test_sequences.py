@@ -33,6 +33,15 @@ def test_recurrent_layers_with_states() -> None:
     check(nn.LSTM(4, 8, proj_size=3), numbers(5, 2, 4))
 
 
+def test_projected_states_of_any_length() -> None:
+    module = nn.LSTM(4, 8, 2, proj_size=3, bidirectional=True)
+    states = (numbers(4, 2, 3), numbers(4, 2, 8, seed=1))
+    dims = ({0: STEPS, 1: BATCH}, ({1: BATCH}, {1: BATCH}))
+    again = [[numbers(7, 3, 4), (numbers(4, 3, 3), numbers(4, 3, 8))]]
+    check(module, numbers(5, 2, 4), states, dynamic=dims, again=again)
+    check(nn.LSTM(4, 8, proj_size=3, bias=False), numbers(5, 2, 4), dynamic=({0: STEPS},), again=[[numbers(1, 2, 4)]])
+
+
 @pytest.mark.parametrize("cell", [nn.LSTMCell, nn.GRUCell, nn.RNNCell])
 def test_cells(cell: Any) -> None:
     check(cell(4, 8), numbers(2, 4))
