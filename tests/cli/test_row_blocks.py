@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click import ClickException
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -122,3 +123,15 @@ def test_blocks_make_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     np.testing.assert_array_equal(found, expected)
     assert np.concatenate([chunk.places for chunk in chunks]).tolist() == list(range(2, 102))
     assert table.read == table.size == path.stat().st_size
+
+
+@pytest.mark.parametrize("categories", [{}, {0: ["a"]}], ids=["numbers", "categories"])
+def test_a_line_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, categories: dict[int, list[str]]
+) -> None:
+    monkeypatch.setattr(csv_table, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(csv_table, "BLOCK", 100)
+    (tmp_path / "rows.csv").write_text("a\n" + "1" * 5000)
+    table = CsvTable(tmp_path / "rows.csv", Features(None, 1, categories), ",", True)
+    with pytest.raises(ClickException, match=r"rows.csv, line 2: this or a later line has 1000 bytes or more"):
+        list(table.chunks())

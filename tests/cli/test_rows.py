@@ -192,6 +192,13 @@ def test_a_file_of_no_rows_gives_no_results(here: Run, tmp_path: Path) -> None:
     assert np.load(tmp_path / "out.npy").shape == (0,)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have no names here")
+def test_what_is_no_file_is_refused(here: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows.csv")
+    done = here("run", CLASSIFIER, "--csv", "rows.csv")
+    assert done.status == 1 and done.err.startswith("error: rows.csv: is not a regular file")
+
+
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
 def test_an_array_of_results(here: Run, tmp_path: Path, method: str) -> None:
     written(tmp_path, PLAIN)

@@ -43,6 +43,8 @@ class CsvTable:
 
     def __init__(self, path: Path, features: Features, delimiter: str, has_header: bool) -> None:
         self.name = str(path)
+        if not path.is_file():
+            raise click.ClickException(f"{path}: is not a regular file, which is read twice at its start")
         self.size, self.read, self.width = path.stat().st_size, 0, 0
         self._path, self._delimiter, self._has_header, self.features = path, delimiter, has_header, features
         self._line = 0
@@ -52,6 +54,12 @@ class CsvTable:
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows; a table of none gives no chunk."""
+        try:
+            yield from self._chunks()
+        except OSError as error:
+            raise click.ClickException(f"{self.name}: cannot be read: {error.strerror or error}") from error
+
+    def _chunks(self) -> Iterator[Chunk]:
         with open(self._path, "rb") as file:
             file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
             first = file.tell()
@@ -67,7 +75,7 @@ class CsvTable:
                 yield chunk
 
     def _first_record(self, file: BinaryIO) -> list[str]:
-        reader = self._reader(iter(file.readline, b""))
+        reader = self._reader(self._lines(file))
         record = self._next(reader, 0)
         if not record:
             what = "is empty" if record is None else "begins with an empty line"
@@ -87,12 +95,12 @@ class CsvTable:
 
     def _body(self, file: BinaryIO) -> Iterator[Chunk]:
         if self.features.categories:
-            yield from self._records(file)
+            yield from self._records(self._lines(file))
             return
         parse = self._parser()
         while block := self._block(file):
             if b'"' in block:
-                yield from self._records(itertools.chain(io.BytesIO(block), file))
+                yield from self._records(itertools.chain(io.BytesIO(block), self._lines(file)))
                 return
             found = parse(block)
             if found is None:
@@ -111,10 +119,19 @@ class CsvTable:
         """The next bytes up to the end of a line."""
         block = file.read(BLOCK)
         if block and not block.endswith(b"\n"):
-            block += file.readline(LONGEST_LINE)
-            if len(block) >= LONGEST_LINE:
-                raise self._fault(self._line + 1, f"a line of {LONGEST_LINE} bytes or more, expected shorter ones")
+            block += self._line_of(file)
         return block
+
+    def _lines(self, file: BinaryIO) -> Iterator[bytes]:
+        while line := self._line_of(file):
+            yield line
+
+    def _line_of(self, file: BinaryIO) -> bytes:
+        """The next line, or what is left of it; a file without an end of line does not fill the memory."""
+        line = file.readline(LONGEST_LINE)
+        if len(line) == LONGEST_LINE:
+            raise self._fault(self._line + 1, f"this or a later line has {LONGEST_LINE} bytes or more")
+        return line
 
     def _records(self, lines: Iterable[bytes]) -> Iterator[Chunk]:
         """The rows of lines by the csv module."""
