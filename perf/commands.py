@@ -76,6 +76,12 @@ def _measuring(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="at most about so long for a case")
     parser.add_argument("--quick", action="store_true", help="fewer and smaller cases, few rounds: to try it out")
     parser.add_argument("--models", type=Path, metavar="FOLDER", help="of .onnx files, for the suite 'models'")
+    parser.add_argument(
+        "--clock",
+        choices=["wall", "cpu"],
+        default="wall",
+        help="cpu: count the time that a process computes, at one thread only, where neighbours disturb too much",
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the order of turns")
 
 
@@ -197,7 +203,9 @@ def _cases(options: argparse.Namespace, suites: list[str]) -> list:
 def _settings(options: argparse.Namespace):
     from .contest import Settings
 
-    settings = Settings(seed=options.seed)
+    if options.clock == "cpu" and options.threads != [1]:
+        raise ValueError("--clock cpu needs --threads 1: CPU time tells nothing about how threads share work")
+    settings = Settings(seed=options.seed, clock=options.clock)
     if options.quick:
         settings = replace(settings, rounds=7, turn=0.005, budget=10.0)
     given = {name: getattr(options, name) for name in ("rounds", "budget") if getattr(options, name) is not None}

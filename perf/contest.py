@@ -33,6 +33,7 @@ class Settings:
         gap: seconds between turns, for threads of the last one that still spin.
         timeout: seconds after which a worker that does not answer is given up.
         launches: how often all processes are started anew.
+        clock: ``wall``, or ``cpu``: seconds that the process's threads computed, whatever neighbours took meanwhile.
     """
 
     rounds: int = 25
@@ -44,6 +45,7 @@ class Settings:
     timeout: float = 900.0
     launches: int = 1
     seed: int = 0
+    clock: str = "wall"
 
 
 @dataclass
@@ -201,7 +203,7 @@ def _take_turns(plans: Mapping[Contender, _Plan], pool: Pool, settings: Settings
             except (Refused, WorkerLost) as error:
                 plan.entry.state, plan.entry.why = "failed", str(error)
                 continue
-            plan.times.append(answer["seconds"] / plan.entry.part)
+            plan.times.append(answer["seconds" if settings.clock == "wall" else "cpu"] / plan.entry.part)
             plan.cpus.append(answer["cpu"] / plan.entry.part)
     for plan in plans.values():
         if plan.entry.state == "measured":

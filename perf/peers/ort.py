@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -66,6 +67,7 @@ def _estimator(task: Task) -> Prepared:
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
     from skl2onnx.helpers.onnx_helper import select_model_inputs_outputs
 
+    _accept_booleans()
     estimator = fitted(task)
     doubles = task.contender.endswith("f64")
     rows = rows_of(task, np.float64 if doubles else np.float32)
@@ -91,3 +93,22 @@ def _estimator(task: Task) -> Prepared:
         return {"y": result}
 
     return Prepared(lambda: running.run(wanted, feeds), outputs, f"skl2onnx, {rows.dtype} rows")
+
+
+@functools.cache
+def _accept_booleans() -> None:
+    """Let attributes hold booleans as whole numbers.
+
+    skl2onnx 1.20 gives booleans where a node of histogram boosting says which way missing values go; newer versions of
+    protobuf refuse them.
+    """
+    from onnx import helper
+
+    make = helper.make_attribute
+
+    def made(key: str, value: Any, *others: Any, **named: Any) -> Any:
+        if isinstance(value, (list, tuple)) and any(isinstance(each, (bool, np.bool_)) for each in value):
+            value = [int(each) for each in value]
+        return make(key, value, *others, **named)
+
+    helper.make_attribute = made

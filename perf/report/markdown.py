@@ -19,7 +19,8 @@ def markdown(results: Results) -> str:
     loads = "; ".join(f"{when} {', '.join(f'{v:.2f}' for v in values)}" for when, values in results.load.items())
     lines = [
         f"Commit {results.commit}, {results.date}. {machine.get('cpu', 'unknown processor')}, "
-        f"{machine.get('cores')} cores; load {loads}. {listed}.",
+        f"{machine.get('cores')} cores; load {loads}. {listed}."
+        + (" Times are CPU seconds of the process." if results.settings.get("clock") == "cpu" else ""),
         "",
     ]
     for threads, peaks in results.peaks.items():

@@ -53,7 +53,8 @@ def _heading(results: Results) -> str:
         facts.append(f"load {when} {', '.join(f'{v:.1f}' for v in values)}")
     versions = ", ".join(f"{name} {version}" for name, version in sorted(results.versions.items()))
     peaks = "; ".join(f"{threads} thread(s): {peaks_text(found)}" for threads, found in results.peaks.items())
-    lines = [" · ".join(facts), versions, f"Measured peaks: {peaks}" if peaks else ""]
+    clock = "Times are CPU seconds of the process." if results.settings.get("clock") == "cpu" else ""
+    lines = [" · ".join(facts), versions, clock, f"Measured peaks: {peaks}" if peaks else ""]
     return "".join(f'<p class="note">{escape(line)}</p>\n' for line in lines if line)
 
 

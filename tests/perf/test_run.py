@@ -81,6 +81,7 @@ def test_a_model_of_a_folder(tmp_path: Path) -> None:
         (("run", "--suite", "nothing"), "there is no suite 'nothing'"),
         (("run", "--suite", "kernels", "--only", "nothing"), "no case of kernels matches nothing"),
         (("run", "--suite", "kernels", "--against", "nobody"), "there is no contender 'nobody'"),
+        (("run", "--suite", "kernels", "--clock", "cpu", "--threads", "1,2"), "--clock cpu needs --threads 1"),
         (("compare", "no-such-commit", "--quick"), "'no-such-commit' is no commit"),
         (("report", "/nonexistent/results.json"), "No such file"),
     ],

@@ -45,6 +45,12 @@ def test_all_take_a_turn_in_each_round(tmp_path: Path) -> None:
     assert entries["good"].note == "1 rows" and entries["good"].error == 0
 
 
+def test_cpu_seconds_count_on_request(tmp_path: Path) -> None:
+    entries = run(["good:0.01"], tmp_path, settings=replace(SETTINGS, clock="cpu"))
+    # The fake's wall clock goes up and down by a tenth, its CPU clock does not.
+    assert entries["good:0.01"].samples == [[0.01] * 6]
+
+
 def test_wrong_outputs_are_never_timed(tmp_path: Path) -> None:
     entries = run(["good", "wrong"], tmp_path)
     assert entries["wrong"].state == "wrong"
