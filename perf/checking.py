@@ -50,7 +50,7 @@ def _error(given: np.ndarray, right: np.ndarray, labels: bool) -> float:
         return float(np.mean(given != right))
     given, right = given.astype(np.float64), right.astype(np.float64)
     finite = np.isfinite(right)
-    if not np.array_equal(given[~finite], right[~finite], equal_nan=True):
+    if np.isnan(given[finite]).any() or not np.array_equal(given[~finite], right[~finite], equal_nan=True):
         return float("inf")
     if not finite.any():
         return 0.0

@@ -151,7 +151,9 @@ def _ready(case: Case, folder: Path, contender: Contender, pool: Pool, settings:
             case = replace(case, params=case.params | {"rows": rows})
     answer, results = _prepare(case, folder, contender, pool)
     entry.note = answer["note"]
-    entry.error, wrong = wrong_outputs(case, folder, results)
+    error, wrong = wrong_outputs(case, folder, results)
+    # JSON has no infinity, which is what places that are not finite give if they disagree.
+    entry.error = error if math.isfinite(error) else None
     if wrong:
         entry.state, entry.why = "wrong", "; ".join(wrong)
         return _Plan(entry)

@@ -167,7 +167,7 @@ def _scaled_difference(given: np.ndarray, right: np.ndarray) -> float:
         return 0.0 if np.array_equal(given, right) else float("inf")
     a, b = given.astype(np.float64), right.astype(np.float64)
     finite = np.isfinite(b)
-    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+    if np.isnan(a[finite]).any() or not np.array_equal(a[~finite], b[~finite], equal_nan=True):
         return float("inf")
     if not finite.any():
         return 0.0

@@ -1,6 +1,6 @@
 """A worker that measures nothing: ``fake_worker.py BEHAVIOUR SECONDS``, with the protocol of ``perf.worker``.
 
-Behaviours: good, wrong (outputs), cannot, fails; after three turns: dies, crashes (by a signal), hangs.
+Behaviours: good, wrong and nan (outputs), cannot, fails; after three turns: dies, crashes (by a signal), hangs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def prepared(behaviour: str, message: dict[str, Any], rows: int) -> dict[str, An
         return {"ok": False, "cannot": True, "error": "has no such operator"}
     if behaviour == "fails":
         return {"ok": False, "cannot": False, "error": "ValueError: broken"}
-    value = np.arange(rows, dtype=np.float32) + (1 if behaviour == "wrong" else 0)
+    value = np.arange(rows, dtype=np.float32) + {"wrong": 1, "nan": np.nan}.get(behaviour, 0)
     np.savez(message["outputs"], y=value)
     return {"seconds": 0.0, "note": f"{rows} rows"}
 

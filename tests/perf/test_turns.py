@@ -52,8 +52,9 @@ def test_cpu_seconds_count_on_request(tmp_path: Path) -> None:
 
 
 def test_wrong_outputs_are_never_timed(tmp_path: Path) -> None:
-    entries = run(["good", "wrong"], tmp_path)
-    assert entries["wrong"].state == "wrong"
+    entries = run(["good", "wrong", "nan"], tmp_path)
+    assert entries["wrong"].state == entries["nan"].state == "wrong"
+    assert entries["nan"].error is None, "what JSON can hold"
     assert "y: error" in entries["wrong"].why
     assert entries["wrong"].samples == []
     assert entries["good"].state == "measured"
