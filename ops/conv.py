@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from .conv_numpy import convolve, convolve_transposed
 from .convert import dimension, nullable, sequence, uint
-from .dims import Dim, Shape
+from .dims import Dim, Shape, product
 from .registry import register
 from .rounding import narrow, widen
 from .schema import Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
@@ -81,9 +80,9 @@ class Conv2d(_Convolution):
             fail(f"{outputs} output channels cannot be divided into {groups} groups")
         return [self.output_type(t, a, batches, outputs, window_outputs(tuple(sizes), tuple(window), a))]
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
         _, *taps = pick(t.filter.shape, a["filter_layout"], "oihw")
-        return 2 * int(out[0].size) * math.prod(map(int, taps))
+        return 2 * out[0].size * product(taps)
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         image = arrange(widen(x.input), a["input_layout"], "nchw")
@@ -126,9 +125,9 @@ class ConvTranspose2d(_Convolution):
         results = tuple(_transposed_size(axis, sizes[i], window[i], i, a) for i, axis in enumerate(("height", "width")))
         return [self.output_type(t, a, batches, outputs * a["groups"], results)]
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
         _, *taps = pick(t.filter.shape, a["filter_layout"], "iohw")
-        return 2 * int(t.input.size) * math.prod(map(int, taps))
+        return 2 * t.input.size * product(taps)
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         image = arrange(widen(x.input), a["input_layout"], "nchw")

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from .convert import cast_number
-from .dims import Shape
+from .dims import Dim, Shape
 from .expression import Term, typed
 from .numpy_terms import evaluate
 from .schema import Arrays, Attrs, Operator, Types
@@ -33,8 +33,8 @@ class Expressed(Operator):
         dtypes = {o.name: t.dtype for o, t in zip(self.operands, types) if t is not None}
         return typed(self.expression_for(a), {**dtypes, "output": output.dtype}, self.parameters)
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
-        return int(out[0].size)
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
+        return out[0].size
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         present = {o.name: np.asarray(getattr(x, o.name)) for o in self.operands if getattr(x, o.name) is not None}

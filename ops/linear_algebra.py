@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .convert import boolean, cast_number, double
+from .dims import Dim
 from .registry import register
 from .rounding import narrow, widen
 from .schema import MAX_RANK, Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
@@ -52,8 +53,8 @@ class Gemm(Operator):
             fail(f"c has shape {text(t.c.shape)}, expected one that can be broadcast to {text(shape)}")
         return [TensorType(t.a.dtype, shape)]
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
-        return 2 * int(out[0].size) * int(t.a.shape[0 if a["a_transpose"] else 1])
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
+        return 2 * out[0].size * t.a.shape[0 if a["a_transpose"] else 1]
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         first = widen(x.a).T if a["a_transpose"] else widen(x.a)
@@ -87,8 +88,8 @@ class Matmul(Operator):
         batches = broadcast(t.a.shape[:-2], t.b.shape[:-2])
         return [TensorType(t.a.dtype, check_shape((*batches, t.a.shape[-2], t.b.shape[-1]), zero=True))]
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
-        return 2 * int(out[0].size) * int(t.a.shape[-1])
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
+        return 2 * out[0].size * t.a.shape[-1]
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         with np.errstate(all="ignore"):

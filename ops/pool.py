@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .convert import dimension, enum, nullable, positive, sequence
-from .dims import Shape, SymDim
+from .dims import Dim, Shape, SymDim, product
 from .registry import register
 from .rounding import narrow, widen
 from .schema import Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
@@ -76,9 +75,9 @@ class _Pool2d(Operator):
             result = self.pool(image, window, sizes, a)
         return [arrange(narrow(result, out[0]), "nchw", a["layout"])]
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
         window = a["window_dimensions"] or pick(t.input.shape, a["layout"], "hw")
-        return int(out[0].size) * math.prod(map(int, window))
+        return out[0].size * product(window)
 
     @abstractmethod
     def pool(self, image: np.ndarray, window: Sequence[int], sizes: Sequence[int], a: Attrs) -> np.ndarray:

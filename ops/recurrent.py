@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from .convert import boolean, enum, nullable, positive, sequence, uint
-from .dims import MAX_DIMENSION, Dim
+from .dims import MAX_DIMENSION, Dim, product
 from .recurrent_numpy import gru_step, lstm_step, run_cell, run_sequence
 from .registry import register
 from .rounding import narrow
@@ -91,9 +90,9 @@ class _Recurrent(Operator):
         if a["activations"] is None:
             a["activations"] = self.default_activations
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
-        vectors = math.prod(map(int, t.input.shape[:-1]))
-        return 2 * vectors * (int(t.weight.size) + int(t.recurrent_weight.size))
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
+        vectors = product(t.input.shape[:-1])
+        return 2 * vectors * (t.weight.size + t.recurrent_weight.size)
 
     def infer_cell(self, t: Types, a: Attrs) -> TensorType:
         batch, features = t.input.shape

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from .convert import boolean, nullable, sequence, uint
+from .dims import Dim
 from .expression import Term, typed
 from .numpy_terms import evaluate
 from .registry import register
@@ -47,8 +48,8 @@ class Reduction(Operator):
             TensorType(t.input.dtype, check_shape(reduced_shape(t.input.shape, axes, a["keep_dimensions"]), zero=True))
         ]
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
-        return int(t.input.size)
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
+        return t.input.size
 
     def before_term(self, dtype: str) -> Term:
         """The typed :attr:`before`, in a data type."""

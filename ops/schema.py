@@ -12,6 +12,7 @@ import numpy as np
 
 from basalt.errors import ValidationError
 
+from .dims import Dim
 from .types import TensorType, widened
 
 Attrs = dict[str, Any]
@@ -122,8 +123,8 @@ class Operator(ABC):
         Must not modify its operands; may return views of them.
         """
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
-        """The arithmetic operations on elements, for types of known sizes; what only moves data has none.
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
+        """The arithmetic operations on elements; what only moves data has none.
 
         A multiplication and an addition of a product count as two, every function of an element as one.
         """

@@ -44,7 +44,9 @@ def bytes_moved(call: Call) -> int:
 def _operations(node: Node) -> int:
     operator = ops.get(node.op)
     types = operator.bind([None if v is None else v.type for v in node.inputs])
-    return operator.operations(types, dict(node.attrs), [v.type for v in node.outputs])
+    count = operator.operations(types, dict(node.attrs), [v.type for v in node.outputs])
+    assert isinstance(count, int), "programs are of known sizes"
+    return count
 
 
 def _simple_nodes(node: Node) -> Iterator[Node]:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
 from ..ir import Graph, Node, Value
 from .context import Context
 from .emitter import Emitter
@@ -74,7 +72,7 @@ def _rescaled(m: Match, e: Emitter, total: Value, shape: Sequence[int] = (), fac
     """The sums in float32, times both scales."""
     scale = e.emit("mul", _line(e, m.node("a").present[1]), _line(e, m.node("b").present[1], shape))
     if factor != 1.0:
-        scale = e.emit("mul", scale, e.scalar(np.float32(factor), "float32"))
+        scale = e.emit("mul", scale, e.scalar(factor, "float32"))
     return e.emit("mul", e.cast(total, "float32"), scale)
 
 
@@ -105,7 +103,7 @@ def gemm(m: Match, e: Emitter) -> Value:
         return result
     addend = m.root.present[2]
     if attrs["beta"] != 1.0:
-        addend = e.emit("mul", addend, e.scalar(np.float32(attrs["beta"]), "float32"))
+        addend = e.emit("mul", addend, e.scalar(attrs["beta"], "float32"))
     return e.emit("add", result, addend)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..convert import double
+from ..dims import Dim, product
 from ..registry import register_extension
 from ..rounding import narrow, widen
 from ..schema import MAX_RANK, Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
@@ -43,10 +44,9 @@ class Attention(Operator):
             fail(f"mask has shape {text(t.mask.shape)}, expected one that broadcasts to {text((*batches, rows, keys))}")
         return [TensorType(t.query.dtype, check_shape((*batches, rows, width), zero=True))]
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
         *_, rows, depth = t.query.shape
-        scores = int(t.key.size) // max(1, int(depth)) * int(rows)
-        return scores * (2 * int(depth) + 2 * int(t.value.shape[-1]) + 4)
+        return product(t.key.shape[:-1]) * rows * (2 * depth + 2 * t.value.shape[-1] + 4)
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         with np.errstate(all="ignore"):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..convert import integer
+from ..dims import Dim, product
 from ..registry import register_extension
 from ..rounding import narrow, widen
 from ..schema import Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
@@ -66,8 +67,8 @@ class DeformConv(Operator):
             expect_shape("bias", t.bias.shape, (outputs,), "the number of output channels")
         return [TensorType(t.input.dtype, check_shape((batches, outputs, *places), zero=True))]
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
-        return 2 * int(out[0].size) * math.prod(map(int, t.filter.shape[1:]))
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
+        return 2 * out[0].size * product(t.filter.shape[1:])
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         weights, groups = widen(x.filter), a["groups"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..conv_numpy import convolve
-from ..dims import Dim, Shape
+from ..dims import Dim, Shape, product
 from ..registry import register_extension
 from ..schema import MAX_RANK, Arrays, Attrs, Operand, Operator, Output, Types, fail
 from ..shapes import broadcast, broadcastable_to, check_shape, expect_shape, same_dim, text
@@ -80,8 +79,8 @@ class MatmulInteger(Operator):
         batches = broadcast(tuple(left), tuple(right))
         return [TensorType("int32", check_shape((*batches, rows, columns), zero=True))]
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
-        return 2 * int(out[0].size) * int(t.a.shape[-1])
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
+        return 2 * out[0].size * t.a.shape[-1]
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         left = _centred(x.a, as_lines(x.a_zero_point, columns=False))
@@ -126,8 +125,8 @@ class ConvInteger(Operator):
         shape = (batches, outputs, *window_outputs(tuple(sizes), tuple(window), a))
         return [TensorType("int32", check_shape(shape, zero=True))]
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
-        return 2 * int(out[0].size) * math.prod(map(int, t.filter.shape[1:]))
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
+        return 2 * out[0].size * product(t.filter.shape[1:])
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         zero_point = None if x.filter_zero_point is None else np.asarray(x.filter_zero_point).reshape(-1, 1, 1, 1)

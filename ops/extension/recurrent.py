@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..convert import boolean, double, enum, nullable, positive, sequence
-from ..dims import MAX_DIMENSION
+from ..dims import MAX_DIMENSION, Dim
 from ..registry import register_extension
 from ..rounding import narrow
 from ..schema import Arrays, Attrs, Operand, Operator, Option, Output, Types, fail
@@ -102,9 +102,9 @@ class Recurrent(Operator):
         every = TensorType(t.input.dtype, check_shape((steps, *state), zero=True))
         return [every, last, last] if mode == "lstm" else [every, last]
 
-    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> int:
-        steps, batch, _ = map(int, t.input.shape)
-        return 2 * steps * batch * (int(t.weight.size) + int(t.recurrent_weight.size))
+    def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
+        steps, batch, _ = t.input.shape
+        return 2 * steps * batch * (t.weight.size + t.recurrent_weight.size)
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         return [narrow(value, output) for value, output in zip(run(x, a), out)]
