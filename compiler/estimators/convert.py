@@ -83,8 +83,7 @@ def _width(estimator: Any, n_features: int | None) -> int:
 
 def _check_categories(e: Emitter, results: Results) -> None:
     """Categories that are no numbers live in the graph as codes, which nothing but an encoder may see."""
-    returned = results.frame.sources if results.frame is not None and "transform" in results.values else ()
-    for source in sorted(e.numeric.union(s for s in returned if s is not None)):
+    for source in sorted(_taken(e, results)):
         if source in e.vocabularies:
             raise e.unsupported(
                 f"column {source} of the input holds categories that are no numbers, which one step encodes but "
@@ -92,6 +91,18 @@ def _check_categories(e: Emitter, results: Results) -> None:
             )
     if not results.values:
         raise e.unsupported("it gives categories that are no numbers; an encoder must follow")
+
+
+def _taken(e: Emitter, results: Results) -> set[int]:
+    """Columns that a step takes for numbers, or that are returned."""
+    returned = results.frame.sources if results.frame is not None and "transform" in results.values else ()
+    return e.numeric.union(s for s in returned if s is not None)
+
+
+def _ignored(e: Emitter, results: Results, width: int) -> frozenset[int]:
+    """Columns that no step takes, as those are that a ColumnTransformer drops: they may hold anything."""
+    taken = _taken(e, results).union(e.vocabularies.columns())
+    return frozenset(range(width)) - taken
 
 
 def _inverted(e: Emitter, estimator: Any, results: Results) -> tuple[Value, Value] | None:
@@ -136,6 +147,7 @@ def _assembled(
         feature_names=None if names is None else tuple(str(n) for n in names),
         vocabularies=e.vocabularies,
         names_out=_names_out(estimator),
+        ignored=_ignored(e, results, int(entry.shape[1])),
     )
     return Estimator(graph, e.constants, facts)
 

@@ -27,8 +27,9 @@ class Facts:
 
     ``methods`` names the outputs of each method; ``classes`` are what ``predict``'s results stand for, ``class_lists``
     what each column of them does where there are several; ``names_out`` the features that ``transform`` gives;
-    ``finishes`` what is done to the outputs of some methods; ``vocabularies`` holds the categories of columns that are
-    not numbers. ``kind`` is that of the file that it was loaded from, which it keeps; None stands for its family's.
+    ``ignored`` the columns that nothing depends on; ``finishes`` what is done to the outputs of some methods;
+    ``vocabularies`` holds the categories of columns that are not numbers. ``kind`` is that of the file that it was
+    loaded from, which it keeps; None stands for its family's.
     """
 
     class_name: str
@@ -42,6 +43,7 @@ class Facts:
     kind: Kind | None = None
     class_lists: tuple[np.ndarray, ...] = ()
     names_out: tuple[str, ...] | None = None
+    ignored: frozenset[int] = frozenset()
 
     @property
     def looks_up_classes(self) -> bool:
@@ -59,6 +61,8 @@ class Facts:
             later["class_lists"] = tuple(_plain_classes(c) for c in self.class_lists)
         if self.names_out is not None:
             later["names_out"] = self.names_out
+        if self.ignored:
+            later["ignored"] = tuple(sorted(self.ignored))
         return {
             "class": self.class_name,
             "dtype": self.dtype,
@@ -122,7 +126,14 @@ def _read(given: Mapping[str, Any]) -> Facts:
         vocabularies=vocabularies,
         class_lists=_class_lists(given.get("class_lists", ())),
         names_out=_names(given.get("names_out")),
+        ignored=_places(given.get("ignored", ()), features),
     )
+
+
+def _places(given: Any, features: int) -> frozenset[int]:
+    if not all(isinstance(place, int) and 0 <= place < features for place in given):
+        raise ValueError(f"ignored is {given!r}, expected columns")
+    return frozenset(given)
 
 
 def _class_lists(given: Any) -> tuple[np.ndarray, ...]:

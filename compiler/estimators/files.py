@@ -57,6 +57,11 @@ def _check(graph: Graph, facts: Facts) -> None:
     missing = [o for needed in facts.methods.values() for o in needed if o not in outputs]
     if missing:
         raise ModelFormatError(f"the estimator's graph has no output {missing[0]!r}")
+    shape = dict(graph.outputs)["predict"].shape if "predict" in outputs else ()
+    if facts.class_lists and (len(shape) != 2 or shape[1] != len(facts.class_lists)):
+        raise ModelFormatError(
+            f"the estimator has classes of {len(facts.class_lists)} targets, but its predict gives {list(shape)}"
+        )
     for value in graph.inputs:
         width = facts.n_features if value.name == INPUT else value.shape[-1] if value.shape else None
         is_matrix = len(value.shape) == 2 and value.dtype == facts.dtype and isinstance(width, int)

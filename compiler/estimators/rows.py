@@ -31,12 +31,12 @@ def matrix(rows: Any, facts: Facts) -> np.ndarray:
     width = facts.n_features
     if hasattr(rows, "columns") and hasattr(rows, "to_numpy"):
         rows = _in_order(rows, facts)
-        if facts.vocabularies:
+        if facts.vocabularies or facts.ignored:
             _check_shape(rows.shape, width)
             return _by_columns([rows.iloc[:, i] for i in range(width)], facts)
     if hasattr(rows, "toarray"):
         rows = rows.toarray()
-    if facts.vocabularies:
+    if facts.vocabularies or (facts.ignored and not _are_numbers(rows)):
         given = np.asarray(rows, object)
         _check_shape(given.shape, width)
         return _by_columns(list(given.T), facts)
@@ -53,6 +53,10 @@ def _numbers(given: Any, dtype: str) -> np.ndarray:
     if hasattr(given, "iloc"):
         return np.asarray(given.to_numpy(dtype=dtype, na_value=np.nan))
     return np.asarray(given, dtype)
+
+
+def _are_numbers(rows: Any) -> bool:
+    return isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf"
 
 
 def _check_shape(shape: tuple[int, ...], width: int) -> None:
@@ -87,6 +91,9 @@ def _shown(names: Sequence[str]) -> str:
 def _by_columns(columns: Sequence[Any], facts: Facts) -> np.ndarray:
     found = np.empty((len(columns[0]), len(columns)), facts.dtype)
     for place, column in enumerate(columns):
+        if place in facts.ignored:
+            found[:, place] = 0
+            continue
         if place in facts.vocabularies:
             found[:, place] = facts.vocabularies.encode(place, np.asarray(column, object))
             continue

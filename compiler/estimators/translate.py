@@ -68,8 +68,8 @@ def translate(e: Emitter, estimator: Any, frame: Frame) -> Results:
     takes_nan = bool(estimator.__sklearn_tags__().input_tags.allow_nan)
     if not frame.clean:
         _refuse(e, frame, takes_nan)
-        frame = replace(frame, clean=not takes_nan, strays=False)
-    return _with_frame(function(e, estimator, frame), frame.clean)
+        frame = replace(frame, clean=not takes_nan, strays=frame.strays and takes_nan)
+    return _with_frame(function(e, estimator, frame), frame)
 
 
 def member(e: Emitter, name: str, estimator: Any, frame: Frame) -> Results:
@@ -85,10 +85,11 @@ def frame_of(e: Emitter, estimator: Any, results: Results) -> Frame:
     return results.frame
 
 
-def _with_frame(results: Results, clean: bool = False) -> Results:
+def _with_frame(results: Results, given: Frame | None = None) -> Results:
     transformed = results.values.get("transform")
     if results.frame is None and transformed is not None and len(transformed.shape) == 2:
-        results.frame = replace(Frame.computed(transformed), clean=clean)
+        made = Frame.computed(transformed)
+        results.frame = made if given is None else replace(made, clean=given.clean, strays=given.strays)
     return results
 
 

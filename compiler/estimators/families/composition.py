@@ -74,6 +74,13 @@ def _part(e: Emitter, name: str, label: str, step: Any, x: Frame) -> Frame:
         return frame_of(e, step, translate(e, step, x))
 
 
+def _weighted(e: Emitter, part: Frame, weight: float | None) -> Frame:
+    if weight is None:
+        return part
+    e.numeric.update(s for s in part.sources if s is not None)
+    return replace(Frame.computed(e.emit("mul", part.value, float(weight))), strays=part.strays)
+
+
 def _beside(e: Emitter, frames: list[Frame]) -> Results:
     if not frames:
         raise e.unsupported("it keeps no column")
@@ -91,22 +98,19 @@ def feature_union(e: Emitter, estimator: Any, x: Frame) -> Results:
         if isinstance(step, str) and step == "drop":
             continue
         part = _part(e, name, f"union{index}", step, x)
-        if name in weights:
-            e.numeric.update(s for s in part.sources if s is not None)
-            part = replace(Frame.computed(e.emit("mul", part.value, float(weights[name]))), strays=part.strays)
-        frames.append(part)
+        frames.append(_weighted(e, part, weights.get(name)))
     return _beside(e, frames)
 
 
 @translator("ColumnTransformer")
 def column_transformer(e: Emitter, estimator: Any, x: Frame) -> Results:
     frames = []
-    places = estimator._transformer_to_input_indices
+    places, weights = estimator._transformer_to_input_indices, estimator.transformer_weights or {}
     for index, (name, step, _) in enumerate(estimator.transformers_):
         chosen = np.asarray(places[name], np.int64).reshape(-1)
         if (isinstance(step, str) and step == "drop") or not len(chosen):
             continue
         sources = tuple(x.sources[i] for i in chosen)
         part = Frame(e.columns(x.value, chosen), sources, x.clean, x.strays)
-        frames.append(_part(e, name, f"columns{index}", step, part))
+        frames.append(_weighted(e, _part(e, name, f"columns{index}", step, part), weights.get(name)))
     return _beside(e, frames)

@@ -152,8 +152,8 @@ def ada_boost_classifier(e: Emitter, estimator: Any, x: Frame) -> Results:
         total.append(e.emit("gather", e.constant(table), found, axis=0))
     share = e.emit("mul", mean_of(e, total), len(total) / float(weights[: len(total)].sum()))
     if classes == 1:
-        decision = e.emit("mul", e.flat(share), 0.0)
-        values = {"predict": e.cast(decision, "int64"), "predict_proba": e.emit("add", column(e, decision), 1.0)}
+        decision = e.emit("mul", share, 0.0)
+        values = {"predict": e.cast(e.flat(decision), "int64"), "predict_proba": e.emit("add", decision, 1.0)}
         return Results(add_log(e, {**values, "decision_function": decision}), classes=estimator.classes_)
     if classes == 2:
         decision = e.sum_columns(e.emit("mul", share, np.array([-1.0, 1.0])))

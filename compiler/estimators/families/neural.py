@@ -40,7 +40,8 @@ def mlp_classifier(e: Emitter, estimator: Any, x: Frame) -> Results:
     elif estimator.out_activation_ == "logistic" and int(y.shape[1]) == 1:
         second = e.emit("sigmoid", e.flat(y))
         probability = two_columns(e, second)
-        chosen = e.cast(e.emit("greater", second, 0.5), "int64")
+        # Of a single class, the network has a score beside the point.
+        chosen = e.cast(e.emit("greater", second, 0.5 if len(estimator.classes_) > 1 else np.inf), "int64")
     else:
         probability = e.emit("sigmoid", y)
         chosen = e.cast(e.emit("greater", probability, 0.5), "int64")

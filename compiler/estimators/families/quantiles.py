@@ -34,8 +34,9 @@ def quantile_transformer(e: Emitter, estimator: Any, x: Frame) -> Results:
         above = e.emit("greater", e.emit("add", x.value, _BOUND), last)
         below = e.emit("lesser", e.emit("sub", x.value, _BOUND), first)
     else:
-        above, below = e.emit("equal", x.value, last), e.emit("equal", x.value, first)
-    share = e.choose(below, 0.0, e.choose(above, 1.0, share))
+        above, below = e.emit("greater_or_equal", x.value, last), e.emit("lesser_or_equal", x.value, first)
+    # Of a single row, there is one reference, which is 0.
+    share = e.choose(below, 0.0, e.choose(above, 1.0 if is_normal else float(references[-1]), share))
     if is_normal:
         edge = _BOUND - np.spacing(1)
         share = normal_quantile(e, e.emit("clamp", share, min_value=float(edge), max_value=float(1 - edge)))
@@ -74,7 +75,7 @@ def power_transformer(e: Emitter, estimator: Any, x: Frame) -> Results:
     if estimator.standardize:
         scaler = estimator._scaler
         y = e.emit("div", e.emit("sub", y, np.asarray(scaler.mean_)), np.asarray(scaler.scale_))
-    return Results({"transform": y}, frame=Frame.computed(y, strays=estimator.method == "box-cox"))
+    return Results({"transform": y}, frame=Frame.computed(y, x.strays or estimator.method == "box-cox"))
 
 
 def _powers(e: Emitter, log: Value, exponents: np.ndarray) -> Value:

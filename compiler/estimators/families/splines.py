@@ -23,6 +23,9 @@ def spline_transformer(e: Emitter, estimator: Any, x: Frame) -> Results:
         raise e.unsupported("extrapolation is 'error', expected 'constant', 'linear', 'continue' or 'periodic'")
     if getattr(estimator, "handle_missing", "error") != "error":
         raise e.unsupported("handle_missing is 'zeros', expected 'error'")
+    for place, spline in enumerate(estimator.bsplines_):
+        if np.any(np.diff(spline.t[spline.k : len(spline.t) - spline.k]) <= 0):
+            raise e.unsupported(f"knots of column {place} coincide, as those of a constant column do")
     pieces = [_pieces(estimator, spline) for spline in estimator.bsplines_]
     rows = x.value
     if estimator.extrapolation == "periodic":

@@ -29,6 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
+OPTIONAL_FACTS = ("class_lists", "names_out")
 GOLDEN = Path(__file__).parent / "golden" / "pipeline.bsl"
 MODELS: dict[str, Callable[[], Any]] = {
     "pipeline": lambda: make_pipeline(StandardScaler(), PolynomialFeatures(2), LogisticRegression(max_iter=300)),
@@ -120,6 +121,9 @@ def test_every_damaged_byte_is_refused(tmp_path: Path) -> None:
         ("classes", 3, "malformed"),
         ("finishes", (("transform", "magic"),), "finishes is .*, expected some of coupling"),
         ("feature_names", ("a",), "1 feature names are given for 4"),
+        ("class_lists", (("<U1", "a"),), "classes of 1 targets, but its predict gives"),
+        ("class_lists", (None,), "class_lists holds None"),
+        ("names_out", ("a", 3), "names_out holds something else than strings"),
         ("vocabularies", ((9, "a"),), "a vocabulary is of column 9"),
     ],
 )
@@ -134,6 +138,8 @@ def test_facts_are_not_trusted(name: str, value: Any, message: str | None, tmp_p
         return
     with pytest.raises(basalt.ModelFormatError, match=message):
         basalt.load(path)
+    if name in OPTIONAL_FACTS:
+        return
     fewer = {key: fact for key, fact in data.facts.items() if key != name}
     serialization.save(path, EstimatorData(fewer, data.graph))
     with pytest.raises(basalt.ModelFormatError, match=f"KeyError.*{name}"):
@@ -185,3 +191,21 @@ class Bomb:
 
     def __reduce__(self) -> Any:
         return os._exit, (3,)
+
+
+def test_classes_of_several_targets_and_names_are_kept(tmp_path: Path) -> None:
+    rows, targets = dataset("iris")
+    both = np.stack([np.array(["a", "b", "c"])[targets], np.array(["few", "many"])[targets // 2]], axis=1)
+    estimator = basalt.from_sklearn(RandomForestClassifier(3, random_state=0).fit(rows, both))
+    scaler = basalt.from_sklearn(make_pipeline(StandardScaler(), PolynomialFeatures(2)).fit(rows))
+    for model in (estimator, scaler):
+        basalt.save(model, tmp_path / "first.bsl")
+        loaded = basalt.load(tmp_path / "first.bsl")
+        basalt.save(loaded, tmp_path / "again.bsl")
+        assert (tmp_path / "first.bsl").read_bytes() == (tmp_path / "again.bsl").read_bytes()
+        if model is scaler:
+            assert loaded.get_feature_names_out().tolist() == scaler.get_feature_names_out().tolist()
+            continue
+        assert [c.tolist() for c in loaded.classes_] == [["a", "b", "c"], ["few", "many"]]
+        assert np.array_equal(loaded.predict(rows), estimator.predict(rows))
+        assert all(map(equal, loaded.predict_proba(rows), estimator.predict_proba(rows)))
