@@ -34,8 +34,8 @@ class Estimator:
     array, as lists or as a DataFrame, and gives what scikit-learn's gives; transformers give dense arrays. Rows that
     scikit-learn refuses (NaN where it is not taken, unknown categories) raise ValidationError.
 
-    Many rows are computed in chunks, in bounded memory. A row's results are the same bits whichever rows stand beside it
-    and whatever ran before; for that reason it never runs through NumPy (``eager`` has no effect).
+    Many rows are computed in chunks, in bounded memory. A row's results are the same bits whichever rows stand beside
+    it and whatever ran before; for that reason it never runs through NumPy (``eager`` has no effect).
 
     ``classes_``, ``n_features_in_``, ``feature_names_in_`` and ``get_feature_names_out`` are there where the estimator
     has them. Several threads may use it at once. It pickles no code: ``save`` writes a ``.bsl`` file.
