@@ -29,6 +29,7 @@ def _categories(e: Emitter, estimator: Any, x: Frame) -> list[np.ndarray]:
         source = x.sources[place]
         is_text = categories.dtype.kind not in "biuf" or (source is not None and source in e.vocabularies)
         if not is_text:
+            e.numeric.update(() if source is None else (source,))
             found.append(np.asarray(categories, float))
         elif source is None:
             raise e.unsupported(f"column {place} holds categories that another step computed; expected the input's own")
