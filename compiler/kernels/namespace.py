@@ -22,6 +22,10 @@ from basalt.compiler.kernels import (
     stack,
     tiles,
     transposition,
+    tree_codes,
+    tree_crown,
+    tree_sums,
+    tree_walk,
 )
 from basalt.compiler.kernels.emit import Recipe, build
 
@@ -75,6 +79,10 @@ _FAMILIES: dict[str, Any] = {
     "split": splitting,
     "stack": stack,
     "transpose": transposition,
+    "treecode": tree_codes,
+    "treecrown": tree_crown,
+    "treesum": tree_sums,
+    "treewalk": tree_walk,
 }
 
 

@@ -7,6 +7,9 @@ several trees at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from basalt.errors import UnsupportedError
@@ -18,7 +21,9 @@ from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..codegen.terms import SUFFIX
 from ..ir import Node
+from .tree_blocks import block_call, form
 from .tree_packing import EQUAL, NAN_TRUE, pack_trees
+from .tree_plan import plan_blocks
 
 WALKS = 16
 """Walks at once: as many as hide the latency of a load."""
@@ -29,13 +34,15 @@ FEW_ROWS = 8
 @template("tree_ensemble")
 def tree_ensemble(node: Node, lowering: Lowering) -> None:
     """A unit is a block of rows, or one of a few rows."""
-    lowering.add(_Writer(node, lowering).write())
+    ensemble = _Ensemble(node, lowering)
+    lowering.add(ensemble.blocks() or _Writer(ensemble).write())
 
 
-class _Writer:
+class _Ensemble:
+    """A node's checked trees, and what both kinds of kernels need of it."""
+
     def __init__(self, node: Node, lowering: Lowering) -> None:
-        self.kernel = kernel = KernelBuilder("tree_ensemble")
-        self.aggregate, self.targets = node.attrs["aggregate"], node.attrs["targets"]
+        self.node, self.lowering = node, lowering
         operator = get(node.op)
         names = [o.name for o in operator.operands]
         missing = [n for n, v in zip(names[1:], node.inputs[1:]) if v is not None and not v.is_constant]
@@ -43,16 +50,57 @@ class _Writer:
             raise UnsupportedError(f"{node!r}: {missing[0]} is computed at run time, expected a constant")
         arrays = [None if v is None else lowering.constants.array(v) for v in node.inputs[1:]]
         bound = operator.bind([None, *arrays])
-        self.trees = trees = Trees.of(bound)
-        source, target = lowering.read(node.present[0]), lowering.write(node.output)
-        if source.shape[1] > NAN_TRUE:
-            raise UnsupportedError(f"{node!r}: the input has {source.shape[1]} features, expected at most {NAN_TRUE}")
-        check_trees(trees, source.shape[1], self.targets)
-        self.packed = packed = pack_trees(trees)
-        self.rows, self.across = source.shape[0], "trees" if source.shape[0] <= FEW_ROWS else "rows"
-        self.single = bool((np.diff(trees.leaf_first) == 1).all())
-        self.value, self.weight = SUFFIX[source.dtype], SUFFIX[target.dtype]
+        self.trees = Trees.of(bound)
+        self.base = None if bound.base is None else np.asarray(bound.base)
+        self.source, self.target = lowering.read(node.present[0]), lowering.write(node.output)
+        self.rows, features = self.source.shape
+        if features > NAN_TRUE:
+            raise UnsupportedError(f"{node!r}: the input has {features} features, expected at most {NAN_TRUE}")
+        self.aggregate, self.targets = node.attrs["aggregate"], node.attrs["targets"]
+        self.made(("tree check", features, self.targets), lambda: check_trees(self.trees, features, self.targets))
+        self.value, self.weight = SUFFIX[self.source.dtype], SUFFIX[self.target.dtype]
         self.total = "f64" if node.attrs["accumulate_float64"] else self.weight
+
+    def made(self, what: tuple[object, ...], make: Callable[[], Any]) -> Any:
+        """What is made of the trees, once for all programs of the graph."""
+        constants = [v for v in self.node.inputs[1:] if v is not None]
+        latest = max(constants, key=lambda v: v.constant or 0)
+        box = np.empty((), object)
+
+        def boxed(_: np.ndarray) -> np.ndarray:
+            box[()] = make()
+            return box
+
+        layout = (*what, *(v.constant for v in constants))
+        return self.lowering.constants.derived(latest, layout, boxed)[()]
+
+    def blocks(self) -> Call | None:
+        """The kernel for many rows, where there is one."""
+        if self.rows <= FEW_ROWS or self.aggregate not in ("sum", "average"):
+            return None
+        total, has_gathers = np.float64 if self.total == "f64" else np.float32, form() == "avx512"
+        layout = ("tree blocks", self.targets, self.total, has_gathers)
+        plan = self.made(layout, lambda: plan_blocks(self.trees, self.targets, total, has_gathers))
+        if plan is None:
+            return None
+        base = None if self.base is None else self.lowering.add_constant(self.base)
+        suffixes = self.value, self.total, self.weight
+        is_average = self.aggregate == "average"
+        return block_call(plan, self.lowering, self.source, self.target, base, suffixes, is_average)
+
+
+class _Writer:
+    """The kernel for a few rows, or for many of an ensemble without a plan for blocks."""
+
+    def __init__(self, ensemble: _Ensemble) -> None:
+        self.kernel = kernel = KernelBuilder("tree_ensemble")
+        lowering, trees = ensemble.lowering, ensemble.trees
+        self.aggregate, self.targets = ensemble.aggregate, ensemble.targets
+        source, target = ensemble.source, ensemble.target
+        self.packed = packed = ensemble.made(("tree records",), lambda: pack_trees(trees))
+        self.rows, self.across = ensemble.rows, "trees" if ensemble.rows <= FEW_ROWS else "rows"
+        self.single = bool((np.diff(trees.leaf_first) == 1).all())
+        self.value, self.weight, self.total = ensemble.value, ensemble.weight, ensemble.total
         wide = "float64" if self.total == "f64" else "float32"
         kernel.source("x", source)
         for name, array in (("record", packed.records), ("roots", packed.roots), ("weight", trees.leaf_weight)):
@@ -63,9 +111,9 @@ class _Writer:
             kernel.source("goal", lowering.add_constant(trees.leaf_target))
         if not self.single:
             kernel.source("first", lowering.add_constant(trees.leaf_first))
-        self.based = bound.base is not None
-        if self.based:
-            kernel.source("base", lowering.add_constant(np.asarray(bound.base)))
+        self.based = ensemble.base is not None
+        if ensemble.base is not None:
+            kernel.source("base", lowering.add_constant(ensemble.base))
         self.counted = self.aggregate in ("min", "max")
         kernel.target("totals", lowering.scratch(wide, (self.rows, self.targets)))
         if self.counted:
