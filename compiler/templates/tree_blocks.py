@@ -78,8 +78,9 @@ class _Writer:
         with kernel.block("for u in range(start, stop)"):
             kernel.line("top = u * span")
             kernel.line("count = min(span, rows - top)")
-            with kernel.block(f"for g in range(0, count, {GROUP})"):
-                self._code()
+            if plan.channels:
+                with kernel.block(f"for g in range(0, count, {GROUP})"):
+                    self._code()
             zero = f"const_{self.total}(0.0)"
             with kernel.block(f"for i in range({'pitch * targets' if plan.width == 1 else f'pitch * {plan.width}'})"):
                 kernel.line(f"storerw_{self.total}(totals, i, {zero})")

@@ -21,6 +21,8 @@ PITCHES = (512, 256, 128, 64)
 _NEAR = 24 * 1024
 _CUT = 32
 """Exits of the crown of a tree that is too large to be one."""
+_WORD = 31
+"""Bits of a word beside the sign."""
 _SPARSE = 4
 """Times that a table of all leaves and targets may be larger than the weights that are given."""
 
@@ -177,9 +179,9 @@ def _words(coded: Coded, held: np.ndarray, child: np.ndarray, number: np.ndarray
     target = np.where(is_leaf, number, child)
     plane_bits, limit_bits = int(plane.max()).bit_length(), int(limit.max()).bit_length()
     child_bits = int(target.max() + 1).bit_length()
-    if plane_bits + child_bits > 31:
+    if plane_bits + child_bits > _WORD:
         return None
-    is_wide = plane_bits + child_bits + limit_bits > 31
+    is_wide = plane_bits + child_bits + limit_bits > _WORD
     plane_shift = 0 if is_wide else limit_bits
     word = (is_leaf.astype(np.int64) << 31) | (target << (plane_shift + plane_bits)) | (plane << plane_shift)
     words = np.stack([limit, word], -1) if is_wide else word | limit

@@ -52,7 +52,7 @@ def _boosted(e: Emitter, estimator: Any, x: Frame) -> Value:
     for stage in estimator.estimators_:
         for target, grown in enumerate(stage):
             flatten(flat, grown.tree_, estimator.learning_rate * grown.tree_.value[:, :, 0], target)
-    y = flat.emit(e, e.cast(x.value, "float32"), targets, base=base)
+    y = flat.emit(e, x.value, targets, base=base, in_float32=True)
     return y if constant else e.emit("add", y, _started(e, estimator, x))
 
 

@@ -12,7 +12,10 @@ from basalt.ops.extension.trees import LEQ, MEMBER
 from ...ir import Value
 from ..emitter import Emitter
 
-__all__ = ["FlatTrees", "flatten", "float32_below"]
+__all__ = ["FlatTrees", "flatten", "float32_below", "last_rounded_to"]
+
+_OVERFLOW = 2.0**128 - 2.0**103
+"""The least number that is rounded to a float32 infinity."""
 
 
 def float32_below(thresholds: np.ndarray) -> np.ndarray:
@@ -20,6 +23,18 @@ def float32_below(thresholds: np.ndarray) -> np.ndarray:
     rounded = thresholds.astype(np.float32)
     above = rounded.astype(np.float64) > thresholds
     return np.where(above, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+
+
+def last_rounded_to(limits: np.ndarray) -> np.ndarray:
+    """The greatest float64 that is rounded to at most each float32: ``float32(x) <= limit`` as a comparison of x."""
+    limits = np.asarray(limits, np.float32)
+    with np.errstate(over="ignore"):
+        upper = np.nextafter(limits, np.float32(np.inf)).astype(np.float64)
+    lower = limits.astype(np.float64)
+    middle = np.where(np.isinf(upper), _OVERFLOW, np.where(np.isinf(lower), -_OVERFLOW, lower / 2 + upper / 2))
+    # A tie is rounded to the even one of the two.
+    is_even = (limits.view(np.int32) & 1) == 0
+    return np.where(lower == np.inf, lower, np.where(is_even, middle, np.nextafter(middle, -np.inf)))
 
 
 @dataclass
@@ -72,10 +87,19 @@ class FlatTrees:
         self.nodes += len(inner)
         self.leaves += len(outer)
 
-    def emit(self, e: Emitter, x: Value, targets: int, aggregate: str = "sum", base: np.ndarray | None = None) -> Value:
-        """The aggregated weights, [rows, targets], in the working data type, for rows that are compared in x's."""
-        thresholds = np.concatenate(self.thresholds)
-        held = float32_below(thresholds) if x.dtype == "float32" else thresholds
+    def emit(
+        self, e: Emitter, x: Value, targets: int, aggregate: str = "sum", base: np.ndarray | None = None,
+        *, in_float32: bool = False,
+    ) -> Value:  # fmt: skip
+        """The aggregated weights, [rows, targets], in the working data type.
+
+        Rows are compared in their own data type; with ``in_float32`` as if they were rounded to float32 before.
+        """
+        held = np.concatenate(self.thresholds)
+        if in_float32 or x.dtype == "float32":
+            held = float32_below(held)
+        if x.dtype == "float64" and in_float32:
+            held = last_rounded_to(held)
         counts = np.concatenate([np.full(len(w), w.shape[1]) for w in self.leaf_weights])
         mode = np.full(self.nodes, LEQ, np.uint8)
         mode[list(self.members)] = MEMBER

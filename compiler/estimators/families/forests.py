@@ -32,7 +32,7 @@ def tree_regressor(e: Emitter, estimator: Any, x: Frame) -> Results:
     flat = FlatTrees()
     for tree in _trees(estimator):
         flatten(flat, tree, tree.value[:, :, 0])
-    y = flat.emit(e, e.cast(x.value, "float32"), estimator.n_outputs_, "average")
+    y = flat.emit(e, x.value, estimator.n_outputs_, "average", in_float32=True)
     return Results({"predict": y if estimator.n_outputs_ > 1 else e.flat(y)})
 
 
@@ -45,7 +45,7 @@ def tree_classifier(e: Emitter, estimator: Any, x: Frame) -> Results:
     for tree in _trees(estimator):
         shares = tree.value[:, 0, :]
         flatten(flat, tree, shares / np.maximum(shares.sum(axis=1, keepdims=True), _TINY))
-    probability = flat.emit(e, e.cast(x.value, "float32"), len(estimator.classes_), "average")
+    probability = flat.emit(e, x.value, len(estimator.classes_), "average", in_float32=True)
     values = {"predict": class_of(e, probability), "predict_proba": probability}
     return Results(add_log(e, values), classes=estimator.classes_)
 
@@ -57,5 +57,5 @@ def _several_targets(e: Emitter, estimator: Any, x: Frame) -> Results:
     for tree in _trees(estimator):
         shares = [tree.value[:, k, :size] for k, size in enumerate(sizes)]
         flatten(flat, tree, np.concatenate([s / np.maximum(s.sum(axis=1, keepdims=True), _TINY) for s in shares], 1))
-    together = flat.emit(e, e.cast(x.value, "float32"), sum(sizes), "average")
+    together = flat.emit(e, x.value, sum(sizes), "average", in_float32=True)
     return several_targets(e, e.split_columns(together, sizes), list(estimator.classes_))

@@ -36,7 +36,7 @@ def isolation_forest(e: Emitter, estimator: Any, x: Frame) -> Results:
         places = np.asarray(features, np.int64)[np.maximum(tree.feature, 0)]
         missing = getattr(tree, "missing_go_to_left", np.zeros(len(left), np.uint8))
         flat.add(left, tree.children_right, left < 0, places, tree.threshold, missing, depths)
-    depth = e.flat(flat.emit(e, e.cast(x.value, "float32"), 1))
+    depth = e.flat(flat.emit(e, x.value, 1, in_float32=True))
     longest = len(estimator.estimators_) * _path_length(int(estimator._max_samples))
     exponent = e.emit("mul", depth, -1 / longest) if longest else e.emit("sub", e.emit("mul", depth, 0.0), 1.0)
     score = e.emit("neg", e.emit("pow", e.number(2.0, exponent), exponent))
