@@ -1,4 +1,4 @@
-"""The lower part of a tree for 64 rows: four vectors of walks side by side, with a gather for a node and one for a code.
+"""The lower part of a tree for 64 rows: four vectors of walks side by side, two gathers for a step.
 
 ``treewalk_{code}_{words}`` goes on from the exits of a crown (:mod:`basalt.compiler.kernels.tree_crown`) to the leaves.
 Its operands: ``codes, index`` (of the first row in the first plane), ``nodes, index`` (of the tree's first node, which

@@ -5,8 +5,6 @@ A row's result is added up in the order of the trees, as by the kernel for a few
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
 from ..kernels.stack import LIMIT
@@ -162,5 +160,5 @@ def _span(rows: int, pitch: int) -> int:
 
 
 def _rounded(size: int) -> int:
-    """A power of two, so that ensembles of similar sizes share a kernel."""
-    return min(LIMIT, max(1 << 12, 1 << (int(np.ceil(np.log2(max(1, size)))))))
+    """One of two sizes, so that most ensembles share a kernel."""
+    return LIMIT // 4 if size <= LIMIT // 4 else LIMIT

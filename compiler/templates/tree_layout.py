@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.tree_crown import EXIT
-from .tree_channels import Coded
 
 __all__ = ["Crowns", "Shape", "Walks", "leaf_counts", "make_crowns", "make_walks", "shape_of"]
 
@@ -112,7 +111,7 @@ def _add_crown(crowns: Crowns, root: int, pairs: list[list[int]], chosen: set[in
 
 @dataclass(frozen=True)
 class Walks:
-    """The nodes below crowns: what each place holds (a node, or a leaf as a negative number) and its first child's place.
+    """The nodes below crowns: what each place holds (a node, or a leaf as a negative number), its first child's place.
 
     Places count from the tree's first, which is ``first`` of the tree. ``number`` of a leaf is its place among the
     tree's leaves.

@@ -84,8 +84,10 @@ def plan_blocks(trees: Trees, targets: int, total: type[np.generic], has_gathers
     if is_cut.any() and not has_gathers:
         return None
     walks = make_walks([own if cut else [] for own, cut in zip(crowns.exits, is_cut)], children)
-    order = [walks.held[a:b] if cut else np.array(own, np.int64) for own, cut, a, b in
-             zip(crowns.exits, is_cut, walks.first, walks.first[1:])]  # fmt: skip
+    order = [
+        walks.held[a:b] if cut else np.array(own, np.int64)
+        for own, cut, a, b in zip(crowns.exits, is_cut, walks.first, walks.first[1:])
+    ]
     leaves = [-1 - own[own < 0] for own in order]
     weighed = _weights(trees, leaves, targets, total)
     code, size = _code_type(coded)
@@ -98,7 +100,8 @@ def plan_blocks(trees: Trees, targets: int, total: type[np.generic], has_gathers
     if pitch is None or (words is None and is_cut.any()):
         return None
     ends = np.cumsum([0, *map(len, leaves)])
-    table = np.stack([crowns.first[:-1], np.diff(crowns.first), np.where(is_cut, walks.first[:-1], -1), ends[:-1], goals], -1)  # fmt: skip  # noqa: E501
+    lower = np.where(is_cut, walks.first[:-1], -1)
+    table = np.stack([crowns.first[:-1], np.diff(crowns.first), lower, ends[:-1], goals], -1)
     return BlockPlan(
         code, pitch, width, *_searches(coded), *_lookups(coded), *_crown_tables(crowns, coded, pitch, f"u{size}"),
         table.astype(np.int32), words, weights,
