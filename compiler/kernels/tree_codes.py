@@ -40,7 +40,7 @@ def recipe(name: str) -> Recipe:
         raise KeyError(name)
     index, pointer = types.intp, types.voidptr
     operands = (pointer, *[index] * 3, pointer, *[index] * 3, pointer, index)
-    writer = partial(_write, *match.groups())
+    writer = partial(_write, match[1], match[2], match[3], match[4])
     return Recipe(types.void, operands, partial(internal_function, name, writer))
 
 

@@ -49,7 +49,7 @@ def recipe(name: str) -> Recipe:
         raise KeyError(name)
     index, pointer = types.intp, types.voidptr
     operands = (pointer, index, *[pointer] * 3, index, index, pointer, pointer)
-    return Recipe(types.void, operands, partial(internal_function, name, partial(_write, *match.groups())))
+    return Recipe(types.void, operands, partial(internal_function, name, partial(_write, match[1], match[2])))
 
 
 def _write(code: str, form: str, e: Emitter, a: Sequence[ir.Value]) -> None:

@@ -74,7 +74,7 @@ def make_crowns(roots: np.ndarray, children: np.ndarray, counts: np.ndarray, mos
 
 
 def _largest(root: int, pairs: list[list[int]], counts: np.ndarray, most: int) -> set[int]:
-    heap, chosen = [(-int(counts[root]), root)], set()
+    heap, chosen = [(-int(counts[root]), root)], set[int]()
     while heap and len(chosen) < most:
         _, node = heapq.heappop(heap)
         chosen.add(node)
