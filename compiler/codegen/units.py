@@ -8,6 +8,19 @@ from contextlib import contextmanager
 from .kernel import KernelBuilder
 
 
+def even_shares(count: int, wanted: float, most: int) -> tuple[int, int]:
+    """How many of some equal things (panels) a unit has, and a group of these that is worked on at once.
+
+    There are about as many units as wanted, or up to twice as many where that makes them more alike, and an even number
+    of them rather than an odd one: threads that share a kernel finish together only then. Groups of a unit are alike
+    too, and of ``most`` things at most.
+    """
+    least = max(1, min(count, round(wanted)))
+    parts = min(range(least, min(count, 2 * least) + 1), key=lambda n: (n > 1 and n % 2, -(-count // n) * n - count, n))
+    share = -(-count // parts)
+    return share, -(-share // -(-share // most))
+
+
 def decode(kernel: KernelBuilder, row: str, sizes: Sequence[str]) -> dict[int, str]:
     """Write the split of a flat row number into indices, one a dimension, outermost first."""
     indices: dict[int, str] = {}

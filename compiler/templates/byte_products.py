@@ -16,6 +16,7 @@ from ..codegen.epilogue import Epilogue
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.terms import SUFFIX
 from ..codegen.tiling import tile_rows
+from ..codegen.units import even_shares
 from ..kernels.target import byte_products, matrix_products, target
 from ..views import View
 from .elementwise import decode
@@ -148,12 +149,12 @@ class _Writer:
         work = stacks * bands * self.panels * tile.nanoseconds(p.groups)
         wanted = max(1.0, min(MOST_UNITS, work / UNIT)) / max(1, stacks)
         most = max(1, BLOCK // (p.groups * GROUP * tile.rows))
-        self.block = tile.rows * max(1, min(most, -(-bands // max(1, math.ceil(wanted)))))
+        # Rows are cut only if columns are too few for the units: each cut reads all columns once more.
+        cuts = math.ceil(wanted / max(1, self.panels))
+        self.block = tile.rows * max(1, min(most, -(-bands // cuts)))
         self.blocks = -(-p.rows // self.block)
-        self.chunk = max(1, self.panels * self.blocks // max(1, math.ceil(wanted)))
         # Long rows of sums are finished faster than short ones.
-        self.group = max(1, min(self.chunk, MOST_PANELS))
-        self.chunk = -(-self.chunk // self.group) * self.group
+        self.chunk, self.group = even_shares(self.panels, wanted / self.blocks, MOST_PANELS)
         self.chunks = -(-self.panels // self.chunk)
         self.units = stacks * self.blocks * self.chunks
 

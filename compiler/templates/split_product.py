@@ -19,6 +19,7 @@ from ..codegen.epilogue import Epilogue
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
 from ..codegen.tiling import TileShape, lanes_of
+from ..codegen.units import even_shares
 from ..ir import Value
 from ..kernels.splitting import COLUMNS, PIECES, ROWS, STEP, split_columns, steps_of
 from ..kernels.target import matrix_products
@@ -129,9 +130,7 @@ class _Writer(ProductWriter):
         self.block = HEIGHT * -(-bands // blocks)
         self.blocks = -(-p.rows // self.block)
         fitting = 2 * CACHE // (line * COLUMNS)
-        chunk = max(1, self.panels * self.blocks // wanted)
-        self.group = max(1, min(MOST_PANELS, fitting, chunk))
-        self.chunk = -(-chunk // self.group) * self.group
+        self.chunk, self.group = even_shares(self.panels, wanted / self.blocks, max(1, min(MOST_PANELS, fitting)))
         self.chunks = -(-self.panels // self.chunk)
         self.units = self.blocks * self.chunks
 
