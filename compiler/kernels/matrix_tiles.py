@@ -13,6 +13,9 @@ computed; with 32, ``rows`` (at least 16) says where the second 16 end, so that 
 next, V, index, n``. S is at element ``index`` and, its second 16 rows, ``next`` elements further on; ``n`` counts steps
 of 32. Of the nine products of pieces the six are summed up that weigh more than a float32's rounding.
 
+``amx_window_{16|32}`` does the same for windows of an image: ``acc, index, pitch, S, index, next, row stride, piece
+stride, V, index``, then count and stride in S of the outer, middle and inner loop, each step of which is 32 terms.
+
 Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2 (TDPBUSD, TDPBF16PS); Henry, Tang and
 Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", 2019.
 """
@@ -31,10 +34,11 @@ from basalt.compiler.kernels.loops import POINTER, counted, internal_function
 
 __all__ = ["recipe"]
 
-_NAME = re.compile(r"amx_(configure|release|bytes_16|bytes_32|split_16|split_32)")
+_NAME = re.compile(r"amx_(configure|release|bytes_16|bytes_32|split_16|split_32|window_16|window_32)")
 _VOID = ir.VoidType()
 _ROW = 64
 """Bytes of a row of a tile."""
+_TILE = 16 * _ROW
 
 
 def recipe(name: str) -> Recipe:
@@ -55,6 +59,9 @@ def recipe(name: str) -> Recipe:
     if kind == "bytes":
         operands = (pointer, *[index] * 4, pointer, *[index] * 2, pointer, *[index] * 2)
         return Recipe(types.void, operands, partial(internal_function, name, partial(_bytes, int(rows) // 16)))
+    if kind == "window":
+        operands = (pointer, *[index] * 2, pointer, *[index] * 4, pointer, *[index] * 7)
+        return Recipe(types.void, operands, partial(internal_function, name, partial(_window, int(rows) // 16)))
     operands = (pointer, *[index] * 2, pointer, *[index] * 2, pointer, *[index] * 2)
     return Recipe(types.void, operands, partial(internal_function, name, partial(_split, int(rows) // 16)))
 
@@ -107,31 +114,71 @@ def _bytes(halves: int, e: Emitter, a: Sequence[ir.Value]) -> None:
 def _split(halves: int, e: Emitter, a: Sequence[ir.Value]) -> None:
     b = e.b
     acc, at, pitch, s, s_at, following, v, v_at, n = a
-    left = [_byte(b, s, b.shl(s_at, I64(1)))]
-    if halves == 2:
-        left.append(_byte(b, left[0], b.shl(following, I64(1))))
+    left = _halves(e, halves, s, s_at, following)
     right = _byte(b, v, b.shl(v_at, I64(1)))
-    size = 16 * _ROW  # of a tile, in bytes
     _zero(e, halves)
 
     def step(k: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-        own = [_byte(b, place, b.mul(k, I64(3 * size))) for place in left]
-        panel = _byte(b, right, b.mul(k, I64(6 * size)))
-        held: list[int | None] = [None, None]
-        # Small products first, and neighbours share an operand, which is then loaded once.
-        for pieces in ((0, 2), (0, 1), (1, 1), (1, 0), (2, 0), (0, 0)):
-            if held[1] != pieces[1]:
-                for j in range(2):
-                    _load(e, 6 + j, _byte(b, panel, I64(2 * size * pieces[1] + _ROW * j)), I64(2 * _ROW))
-            if held[0] != pieces[0]:
-                for i, place in enumerate(own):
-                    _load(e, 4 + i, _byte(b, place, I64(size * pieces[0])), I64(_ROW))
-            held = list(pieces)
-            _multiply(e, "tdpbf16ps", halves)
+        own = [_byte(b, place, b.mul(k, I64(3 * _TILE))) for place in left]
+        _six_products(e, own, _byte(b, right, b.mul(k, I64(6 * _TILE))), I64(_ROW), I64(_TILE))
         return []
 
     counted(b, n, [], step)
     _store(e, halves, acc, at, pitch, b.mul(pitch, I64(16)))
+
+
+def _window(halves: int, e: Emitter, a: Sequence[ir.Value]) -> None:
+    b = e.b
+    acc, at, pitch, s, s_at, following, stride, piece, v, v_at, *loops = a
+    left = _halves(e, halves, s, s_at, following)
+    right = _byte(b, v, b.shl(v_at, I64(1)))
+    row, piece = b.shl(stride, I64(1)), b.shl(piece, I64(1))
+    (outer, outer_step), (middle, middle_step), (inner, inner_step) = zip(loops[::2], loops[1::2])
+    inner_bytes = b.shl(inner_step, I64(1))
+    _zero(e, halves)
+
+    def each_outer(i: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+        first = b.mul(i, outer_step)
+
+        def each_middle(j: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+            start = b.shl(b.add(first, b.mul(j, middle_step)), I64(1))
+            (panel,) = carried
+
+            def each_inner(k: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+                place, now = carried
+                _six_products(e, [_byte(b, half, place) for half in left], now, row, piece)
+                return [b.add(place, inner_bytes), _byte(b, now, I64(6 * _TILE))]
+
+            return counted(b, inner, [start, panel], each_inner)[1:]
+
+        return counted(b, middle, carried, each_middle)
+
+    counted(b, outer, [right], each_outer)
+    _store(e, halves, acc, at, pitch, b.mul(pitch, I64(16)))
+
+
+def _halves(e: Emitter, halves: int, s: ir.Value, at: ir.Value, following: ir.Value) -> list[ir.Value]:
+    """Where the first rows of one or two tiles of bfloat16 are."""
+    first = _byte(e.b, s, e.b.shl(at, I64(1)))
+    return [first] if halves == 1 else [first, _byte(e.b, first, e.b.shl(following, I64(1)))]
+
+
+def _six_products(e: Emitter, own: Sequence[ir.Value], panel: ir.Value, row: ir.Value, piece: ir.Value) -> None:
+    """The products of pieces that weigh most, small ones first; neighbours share an operand, which is loaded once.
+
+    ``row`` and ``piece`` are the bytes from one row, and from one piece, of the left operand to the next.
+    """
+    b = e.b
+    held: list[int | None] = [None, None]
+    for pieces in ((0, 2), (0, 1), (1, 1), (1, 0), (2, 0), (0, 0)):
+        if held[1] != pieces[1]:
+            for j in range(2):
+                _load(e, 6 + j, _byte(b, panel, I64(2 * _TILE * pieces[1] + _ROW * j)), I64(2 * _ROW))
+        if held[0] != pieces[0]:
+            for i, place in enumerate(own):
+                _load(e, 4 + i, _byte(b, place, b.mul(piece, I64(pieces[0]))), row)
+        held = list(pieces)
+        _multiply(e, "tdpbf16ps", len(own))
 
 
 def _zero(e: Emitter, halves: int) -> None:

@@ -8,13 +8,18 @@ columns as ``[step][piece][16 pairs][32 columns][2]``.
 depth, and fills the tiles up with zeros. It returns whether (0 or 1) a number is too large for a bfloat16, infinite or
 no number: pieces cannot stand for it.
 
-``split_sums(acc, index, pitch, rows of float32, index, row stride, rows, columns, index, depth)`` multiplies rows that
-are not split by 32 columns that are, element by element, and so takes those numbers, too.
+``split_pixels(target, index, piece stride, source, index, pixel stride, pixels, channels)`` splits up to 32 channels of
+pixels that lie in a row; the pieces ``[pixel][32]`` are a stride apart. Channels that are not there are 0. It returns
+what ``split_rows`` does.
+
+``split_sums(acc, index, pitch, rows of float32, index, row stride, rows, columns, index, depth, fresh)`` multiplies
+rows that are not split by 32 columns that are, element by element, and so takes those numbers, too; the products are
+added to ``acc`` unless it is ``fresh``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from llvmlite import ir
@@ -30,6 +35,7 @@ PIECES, ROWS, STEP, COLUMNS = 3, 16, 32, 32
 _LANES = 16
 _TILE = ROWS * STEP
 _PANEL = STEP * COLUMNS
+Writer = Callable[[Emitter, Sequence[ir.Value]], None]
 _HALF, _HIGH = 0x8000, 0xFFFF0000
 _LARGEST = 0x7F7F7FFF
 """Bits of the greatest float32 that is rounded to a finite bfloat16."""
@@ -64,24 +70,33 @@ def recipe(name: str) -> Recipe:
     index, pointer = types.intp, types.voidptr
     if name == "split_rows":
         return Recipe(types.int64, (pointer, index, pointer, *[index] * 4), _split_rows)
+    if name == "split_pixels":
+        return Recipe(types.int64, (pointer, *[index] * 2, pointer, *[index] * 4), _split_pixels)
     if name == "split_sums":
-        operands = (pointer, *[index] * 2, pointer, *[index] * 3, pointer, *[index] * 2)
+        operands = (pointer, *[index] * 2, pointer, *[index] * 3, pointer, *[index] * 3)
         return Recipe(types.void, operands, lambda e, *a: internal_function(name, _split_sums, e, *a))
     raise KeyError(name)
 
 
 def _split_rows(e: Emitter, *arguments: ir.Value) -> ir.Value:
+    return _told(e, "split_rows", _write_rows, arguments)
+
+
+def _split_pixels(e: Emitter, *arguments: ir.Value) -> ir.Value:
+    return _told(e, "split_pixels", _write_pixels, arguments)
+
+
+def _told(e: Emitter, name: str, write: Writer, arguments: Sequence[ir.Value]) -> ir.Value:
+    """What an internal function stores behind its last operand."""
     with e.b.goto_entry_block():
         result = e.b.alloca(I64)
-    internal_function("split_rows", _write_rows, e, *arguments, result)
+    internal_function(name, write, e, *arguments, result)
     return e.b.load(result, typ=I64)
 
 
 def _write_rows(e: Emitter, a: Sequence[ir.Value]) -> None:
     b = e.b
     target, to, source, at, stride, rows, depth, result = a
-    memory = VectorMemory(e, _LANES, "f32")
-    bits = ir.VectorType(I32, _LANES)
     steps = b.lshr(b.add(depth, I64(STEP - 1)), I64(5))
 
     def each_step(step: ir.Value, found: list[ir.Value]) -> list[ir.Value]:
@@ -89,26 +104,62 @@ def _write_rows(e: Emitter, a: Sequence[ir.Value]) -> None:
         left = b.sub(depth, along)
 
         def each_row(row: ir.Value, worst: list[ir.Value]) -> list[ir.Value]:
+            # A row that is not there is not read.
             length = b.select(b.icmp_signed("<", row, rows), left, I64(0))
-            count = b.trunc(e.call("llvm.smin", [length, I64(STEP)]), I32)
-            # A row that is not there is not read, but its address must not be a wild one either.
-            first = memory.at(source, b.add(at, b.add(along, b.mul(row, stride))), "f32")
+            first = b.add(at, b.add(along, b.mul(row, stride)))
             place = b.add(to, b.add(b.mul(step, I64(PIECES * _TILE)), b.mul(row, I64(STEP))))
-            for half in range(2):
-                inside = memory.below(count, half * _LANES)
-                value = memory.load(memory.at(first, I64(half * _LANES), "f32"), "f32", inside)
-                magnitude = b.and_(b.bitcast(value, bits), e.constant(bits, 0x7FFFFFFF))
-                worst = [e.call("llvm.umax", [worst[0], magnitude])]
-                for piece, words in enumerate(_pieces(e, value)):
-                    offset = b.add(place, I64(piece * _TILE + half * _LANES))
-                    b.store(words, b.gep(target, [offset], source_etype=I16), align=2)
-            return worst
+            return [_split_step(e, (target, place, I64(_TILE)), (source, first), length, worst[0])]
 
         return counted(b, I64(ROWS), found, each_row)
 
-    (worst,) = counted(b, steps, [e.constant(bits, 0)], each_step)
-    reduce = e.declare(f"llvm.vector.reduce.umax.v{_LANES}i32", ir.FunctionType(I32, [bits]))
-    b.store(b.zext(b.icmp_unsigned(">", b.call(reduce, [worst]), I32(_LARGEST)), I64), result)
+    (worst,) = counted(b, steps, [_none(e)], each_step)
+    _tell(e, worst, result)
+
+
+def _write_pixels(e: Emitter, a: Sequence[ir.Value]) -> None:
+    b = e.b
+    target, to, piece, source, at, stride, pixels, channels, result = a
+
+    def each_pixel(pixel: ir.Value, worst: list[ir.Value]) -> list[ir.Value]:
+        first, place = b.add(at, b.mul(pixel, stride)), b.add(to, b.mul(pixel, I64(STEP)))
+        return [_split_step(e, (target, place, piece), (source, first), channels, worst[0])]
+
+    (worst,) = counted(b, pixels, [_none(e)], each_pixel)
+    _tell(e, worst, result)
+
+
+def _none(e: Emitter) -> ir.Value:
+    return e.constant(ir.VectorType(I32, _LANES), 0)
+
+
+def _split_step(
+    e: Emitter,
+    target: tuple[ir.Value, ir.Value, ir.Value],
+    source: tuple[ir.Value, ir.Value],
+    length: ir.Value,
+    worst: ir.Value,
+) -> ir.Value:
+    """Split up to 32 numbers that lie side by side; returns the greatest magnitudes' bits so far.
+
+    ``target`` is a pointer, an index and the distance between pieces, ``source`` a pointer and an index.
+    """
+    b, memory, bits = e.b, VectorMemory(e, _LANES, "f32"), ir.VectorType(I32, _LANES)
+    pointer, place, piece = target
+    count = b.trunc(e.call("llvm.smin", [length, I64(STEP)]), I32)
+    for half in range(STEP // _LANES):
+        inside = memory.below(count, half * _LANES)
+        value = memory.load(memory.at(source[0], b.add(source[1], I64(half * _LANES)), "f32"), "f32", inside)
+        worst = e.call("llvm.umax", [worst, b.and_(b.bitcast(value, bits), e.constant(bits, 0x7FFFFFFF))])
+        for number, words in enumerate(_pieces(e, value)):
+            offset = b.add(b.add(place, b.mul(piece, I64(number))), I64(half * _LANES))
+            b.store(words, b.gep(pointer, [offset], source_etype=I16), align=2)
+    return worst
+
+
+def _tell(e: Emitter, worst: ir.Value, result: ir.Value) -> None:
+    """Store whether a magnitude was too large."""
+    reduce = e.declare(f"llvm.vector.reduce.umax.v{_LANES}i32", ir.FunctionType(I32, [worst.type]))
+    e.b.store(e.b.zext(e.b.icmp_unsigned(">", e.b.call(reduce, [worst]), I32(_LARGEST)), I64), result)
 
 
 def _pieces(e: Emitter, value: ir.Value) -> list[ir.Value]:
@@ -125,7 +176,7 @@ def _pieces(e: Emitter, value: ir.Value) -> list[ir.Value]:
 
 def _split_sums(e: Emitter, a: Sequence[ir.Value]) -> None:
     b = e.b
-    acc, to, pitch, left, at, stride, rows, right, v_at, depth = a
+    acc, to, pitch, left, at, stride, rows, right, v_at, depth, fresh = a
     memory = VectorMemory(e, _LANES, "f32")
     zeros = [e.constant(memory.vector, 0)] * (COLUMNS // _LANES)
 
@@ -139,7 +190,9 @@ def _split_sums(e: Emitter, a: Sequence[ir.Value]) -> None:
 
         for j, total in enumerate(counted(b, depth, zeros, each_step)):
             place = memory.at(acc, b.add(to, b.add(b.mul(row, pitch), I64(_LANES * j))), "f32")
-            b.store(total, place, align=4)
+            old = b.load(place, typ=memory.vector, align=4)
+            kept = b.select(b.icmp_signed("!=", fresh, I64(0)), e.constant(memory.vector, 0), old)
+            b.store(b.fadd(kept, total), place, align=4)
         return []
 
     counted(b, rows, [], each_row)

@@ -95,9 +95,13 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     from .conv_channels import channels_call
     from .conv_depthwise import depthwise_call, is_depthwise
     from .conv_point import point_call
+    from .split_conv import split_conv_call
 
     c = _convolution(lowering.epilogue(node), "oihw")
-    if is_depthwise(c):
+    split = split_conv_call(c, lowering)
+    if split is not None:
+        lowering.add(split)
+    elif is_depthwise(c):
         lowering.add(depthwise_call(c, lowering))
     elif c.window.is_point:
         lowering.add(point_call(c, lowering))

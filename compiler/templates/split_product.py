@@ -38,7 +38,8 @@ UNIT = 20_000.0
 MOST_PANELS = 4
 """Panels of columns whose sums are collected before the fused operators are applied."""
 LEAST_ROWS = 24
-_LARGEST = 3.38e38
+LARGEST = 3.38e38
+"""What the magnitudes of weights must be below."""
 
 
 def suits(value: Value, array: Callable[[], np.ndarray], rows: int, tile: TileShape) -> bool:
@@ -61,7 +62,7 @@ def suits(value: Value, array: Callable[[], np.ndarray], rows: int, tile: TileSh
     if not prefer(rows >= LEAST_ROWS and split < max(fused, 4 * read), rows):
         return False
     # Infinite weights are rare; comparisons with NaN do not hold.
-    return bool((np.abs(array()) < _LARGEST).all())
+    return bool((np.abs(array()) < LARGEST).all())
 
 
 def _tiles_time(rows: int, panels: int, depth: int) -> float:
@@ -172,7 +173,7 @@ class _Writer(ProductWriter):
                 kernel.line(f"amx_split_32(tile, to, pitch, pieces, at * size, following * size, {right}, steps)")
             with kernel.block("else"):
                 left = "left, top * left_r, left_r, bottom - top"
-                kernel.line(f"split_sums(tile, to, pitch, {left}, {right}, depth)")
+                kernel.line(f"split_sums(tile, to, pitch, {left}, {right}, depth, 1)")
 
     def _cost(self) -> float:
         p = self.product

@@ -102,7 +102,7 @@ def k(table, start, stop):
         flag = split_rows(pieces, 0, rows_of, 0, depth, rows, depth)
         store_i64(flags, 0, flag)
         amx_split_16(acc, 0, 32, pieces, 0, 0, v, 0, steps)
-        split_sums(acc, 512, 32, rows_of, 0, depth, rows, v, 0, depth)
+        split_sums(acc, 512, 32, rows_of, 0, depth, rows, v, 0, depth, 1)
     amx_release()
 """)
 
