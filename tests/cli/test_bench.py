@@ -100,7 +100,7 @@ def test_the_interval_holds_the_ratio_of_known_times() -> None:
     rng = np.random.default_rng(0)
     base = 1 + 0.05 * rng.random(30)
     found = _ratio(list(3 * base), list(base), 0.0)
-    assert found.ratio == found.low == found.high == pytest.approx(3.0)
+    assert (found.ratio, found.low, found.high) == pytest.approx((3.0,) * 3)
     noisy = _ratio(list(3 + 0.3 * rng.standard_normal(30)), list(base), 0.0)
     assert noisy.low < noisy.ratio < noisy.high
     assert noisy.low > 2.6 and noisy.high < 3.2
