@@ -43,6 +43,7 @@ test-torch: $(VENV)/.installed-test
 	    }
 	    if ! install --no-deps --retries 1 --extra-index-url $(TORCH_INDEX) '$(TORCH)' || ! install '$(TORCH)' \
 	        || ! $(BIN)/python -c 'import torch'; then
+	        $(BIN)/python -m pip uninstall -q -y torch 2>/dev/null || true  # half of it is worse than none
 	        echo "SKIPPED: $(TORCH) cannot be installed here; the tests of PyTorch modules are not run." >&2
 	        exit 0
 	    fi

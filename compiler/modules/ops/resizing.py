@@ -53,7 +53,8 @@ def _picked(n: AtenContext, x: Tensor, scales: Sequence[float | None], spatial: 
     for axis, scale in zip(range(x.rank - spatial, x.rank), scales):
         (size,), (count,) = n.static(x.shape[axis]), n.static(n.shape[axis])
         step = real(1 / scale) if scale else real(size) / real(count)
-        places = np.floor((np.arange(count).astype(real) + real(0.5 if exact else 0)) * step).astype(np.int64)
+        centres = np.arange(count, dtype=real) + (0.5 if exact else 0)
+        places = np.floor(centres * step).astype(np.int64)
         if count != size or not np.array_equal(places, np.arange(size)):
             x = n.emit("gather", x, n.constant(np.minimum(places, size - 1)), axis=axis)
     return x

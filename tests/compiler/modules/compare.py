@@ -12,7 +12,7 @@ from basalt.compiler.modules import Module, from_torch
 
 torch = pytest.importorskip("torch", reason="torch is an extra: pip install 'basalt-compiler[torch]'")
 
-__all__ = ["Function", "check", "numbers", "same", "torch"]
+__all__ = ["All", "Function", "check", "numbers", "same", "torch"]
 
 
 class Function(torch.nn.Module):
@@ -24,6 +24,17 @@ class Function(torch.nn.Module):
 
     def forward(self, *args: Any) -> Any:
         return self.function(*args)
+
+
+class All(torch.nn.Module):
+    """Every layer applied to the same input."""
+
+    def __init__(self, layers: list[Any]) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(layers)
+
+    def forward(self, x: Any) -> list[Any]:
+        return [layer(x) for layer in self.layers]
 
 
 def check(

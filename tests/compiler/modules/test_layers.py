@@ -6,21 +6,10 @@ from typing import Any
 
 import pytest
 
-from .compare import check, numbers, torch
+from .compare import All, check, numbers, torch
 
 nn = torch.nn
 F = torch.nn.functional
-
-
-class All(nn.Module):
-    """Every layer applied to the same input."""
-
-    def __init__(self, layers: list[Any]) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(layers)
-
-    def forward(self, x: Any) -> list[Any]:
-        return [layer(x) for layer in self.layers]
 
 
 def test_linear_layers_and_dropout() -> None:
