@@ -21,44 +21,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 from llvmlite import ir
 from numba.core import types
 
 from basalt.compiler.kernels.emit import F32, I16, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.split_layout import COLUMNS, HALF, HIGH, PIECES, ROWS, STEP
 from basalt.compiler.kernels.vectors import VectorMemory
 
-__all__ = ["COLUMNS", "PIECES", "ROWS", "STEP", "recipe", "split_columns", "steps_of"]
+__all__ = ["recipe"]
 
-PIECES, ROWS, STEP, COLUMNS = 3, 16, 32, 32
 _LANES = 16
 _TILE = ROWS * STEP
 _PANEL = STEP * COLUMNS
 Writer = Callable[[Emitter, Sequence[ir.Value]], None]
-_HALF, _HIGH = 0x8000, 0xFFFF0000
 _LARGEST = 0x7F7F7FFF
 """Bits of the greatest float32 that is rounded to a finite bfloat16."""
-
-
-def steps_of(depth: int) -> int:
-    """Steps of 32 in a depth; an empty one is filled up to one."""
-    return max(1, -(-depth // STEP))
-
-
-def split_columns(array: np.ndarray) -> np.ndarray:
-    """float32 [depth, columns] as uint16 panels [panels, steps, 3, 16, 32, 2] of bfloat16's bits."""
-    depth, columns = array.shape
-    steps, panels = steps_of(depth), -(-columns // COLUMNS)
-    padded = np.zeros((steps * STEP, panels * COLUMNS), np.float32)
-    padded[:depth, :columns] = array
-    pieces = np.empty((PIECES, *padded.shape), np.uint16)
-    for piece in pieces:
-        rounded = (padded.view(np.uint32) + np.uint32(_HALF)) & np.uint32(_HIGH)
-        piece[...] = rounded >> np.uint32(16)
-        padded = padded - rounded.view(np.float32)
-    split = pieces.reshape(PIECES, steps, STEP // 2, 2, panels, COLUMNS)
-    return np.ascontiguousarray(split.transpose(4, 1, 0, 2, 5, 3))
 
 
 def recipe(name: str) -> Recipe:
@@ -167,7 +145,7 @@ def _pieces(e: Emitter, value: ir.Value) -> list[ir.Value]:
     b, bits = e.b, ir.VectorType(I32, _LANES)
     found = []
     for piece in range(PIECES):
-        rounded = b.and_(b.add(b.bitcast(value, bits), e.constant(bits, _HALF)), e.constant(bits, _HIGH - 2**32))
+        rounded = b.and_(b.add(b.bitcast(value, bits), e.constant(bits, HALF)), e.constant(bits, HIGH - 2**32))
         found.append(b.trunc(b.lshr(rounded, e.constant(bits, 16)), ir.VectorType(I16, _LANES)))
         if piece + 1 < PIECES:
             value = b.fsub(value, b.bitcast(rounded, value.type))

@@ -9,11 +9,9 @@ from llvmlite import ir
 from numba.core import types
 
 from basalt.compiler.kernels.emit import I8, Emitter, Recipe
+from basalt.compiler.kernels.sizes import STACK_LIMIT
 
-__all__ = ["LIMIT", "recipe"]
-
-LIMIT = 1 << 16
-"""Most bytes of scratch memory: threads have small stacks."""
+__all__ = ["recipe"]
 
 _NAME = re.compile(r"stack_(\d+)")
 
@@ -29,9 +27,9 @@ def recipe(name: str) -> Recipe:
     """The primitive called ``name``.
 
     Raises:
-        KeyError: for another name, or one that asks for more than :data:`LIMIT`.
+        KeyError: for another name, or one that asks for more than :data:`STACK_LIMIT`.
     """
     match = _NAME.fullmatch(name)
-    if match is None or int(match[1]) > LIMIT:
+    if match is None or int(match[1]) > STACK_LIMIT:
         raise KeyError(name)
     return Recipe(types.voidptr, (), partial(_allocate, int(match[1])))

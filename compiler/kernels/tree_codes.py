@@ -20,12 +20,11 @@ from numba.core import types
 
 from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.sizes import TREE_ROWS
 from basalt.compiler.kernels.tree_gather import ELEMENTS, FORMS, SIZES, byte_at, gather, splat
 
-__all__ = ["GROUP", "recipe"]
+__all__ = ["recipe"]
 
-GROUP = 64
-"""Values of a call."""
 _NAME = re.compile(rf"treecode_(above|unordered|member)_(f32|f64)_(u8|u16|u32)_{FORMS}")
 
 
@@ -83,7 +82,7 @@ def _rows(e: Emitter, x_type: str, first: ir.Value, stride: ir.Value, count: ir.
     b, lanes, size = e.b, 64 // SIZES[x_type], SIZES[x_type]
     last = b.sub(count, I64(1))
     vectors = []
-    for top in range(0, GROUP, lanes):
+    for top in range(0, TREE_ROWS, lanes):
         vector = ir.Constant(ir.VectorType(ELEMENTS[x_type], lanes), ir.Undefined)
         for lane in range(lanes):
             row = e.call("llvm.smin", [I64(top + lane), last])

@@ -7,8 +7,8 @@ most ``limits[k]``. ``links[k]`` are the plane's place in units of 64 elements (
 among the tree's nodes (uint8; 64 for an exit); parents stand before children. ``sizes[k]`` is the number of exits on
 its left, which those that go right have passed.
 
-Which rows reach which node is kept in ``reach`` (:func:`reach_bytes`): 64 bits a node in the form ``avx512``, 64 bytes
-in the form ``plain``. After the idea of Lucchese et al., "QuickScorer", SIGIR 2015, but with the tree's structure kept,
+Which rows reach which node is kept in ``reach`` (``sizes.reach_bytes``): 64 bits a node in the form ``avx512``, 64
+bytes in the form ``plain``. After the idea of Lucchese et al., "QuickScorer", SIGIR 2015, but with the tree's structure kept,
 so that a row costs one bit for a node and not one word.
 """
 
@@ -23,19 +23,12 @@ from numba.core import types
 
 from basalt.compiler.kernels.emit import I1, I8, I16, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.sizes import TREE_ROWS
 from basalt.compiler.kernels.tree_gather import ELEMENTS, FORMS, SIZES, byte_at, splat
 
-__all__ = ["EXIT", "reach_bytes", "recipe"]
+__all__ = ["recipe"]
 
-EXIT = 64
-"""The number that stands for a child outside the crown."""
-_GROUP = 64
 _NAME = re.compile(rf"treecrown_(u8|u16|u32)_{FORMS}")
-
-
-def reach_bytes(form: str) -> int:
-    """Bytes of scratch memory that a call needs."""
-    return (EXIT + 1) * (8 if form == "avx512" else _GROUP)
 
 
 def recipe(name: str) -> Recipe:
@@ -57,9 +50,9 @@ def _write(code: str, form: str, e: Emitter, a: Sequence[ir.Value]) -> None:
     codes, codes_at, limits, links, sizes, first, nodes, reach, states = a
     rows = byte_at(b, codes, codes_at, SIZES[code])
     limits, links, sizes = (byte_at(b, p, first, s) for p, s in ((limits, SIZES[code]), (links, 4), (sizes, 1)))
-    state = ir.VectorType(I8, _GROUP)
+    state = ir.VectorType(I8, TREE_ROWS)
     kind: ir.Type = I64 if form == "avx512" else state
-    step = 8 if form == "avx512" else _GROUP
+    step = 8 if form == "avx512" else TREE_ROWS
 
     def slot(number: ir.Value) -> ir.Value:
         return byte_at(b, reach, b.zext(number, I64) if number.type != I64 else number, step)
@@ -68,20 +61,20 @@ def _write(code: str, form: str, e: Emitter, a: Sequence[ir.Value]) -> None:
         link = byte_at(b, links, k, 4)
         plane = b.zext(b.load(link, typ=I16, align=2), I64)
         held = b.load(
-            byte_at(b, rows, b.mul(plane, I64(_GROUP)), SIZES[code]),
-            typ=ir.VectorType(ELEMENTS[code], _GROUP),
+            byte_at(b, rows, b.mul(plane, I64(TREE_ROWS)), SIZES[code]),
+            typ=ir.VectorType(ELEMENTS[code], TREE_ROWS),
             align=SIZES[code],
         )
         limit = b.load(byte_at(b, limits, k, SIZES[code]), typ=ELEMENTS[code], align=SIZES[code])
-        left = _as_mask(b, form, b.icmp_unsigned("<=", held, splat(b, limit, _GROUP)))
+        left = _as_mask(b, form, b.icmp_unsigned("<=", held, splat(b, limit, TREE_ROWS)))
         here = b.load(slot(k), typ=kind, align=8)
         goes_left = b.and_(here, left)
         goes_right = b.xor(here, goes_left)
         for child, mask in ((2, goes_left), (3, goes_right)):
             b.store(mask, slot(b.load(byte_at(b, link, I64(child), 1), typ=I8, align=1)), align=8)
-        passed = splat(b, b.load(byte_at(b, sizes, k, 1), typ=I8, align=1), _GROUP)
+        passed = splat(b, b.load(byte_at(b, sizes, k, 1), typ=I8, align=1), TREE_ROWS)
         if form == "avx512":
-            chosen = b.bitcast(goes_right, ir.VectorType(I1, _GROUP))
+            chosen = b.bitcast(goes_right, ir.VectorType(I1, TREE_ROWS))
             return [b.select(chosen, b.add(carried[0], passed), carried[0])]
         return [b.add(carried[0], b.and_(goes_right, passed))]
 
@@ -91,4 +84,4 @@ def _write(code: str, form: str, e: Emitter, a: Sequence[ir.Value]) -> None:
 
 
 def _as_mask(b: ir.IRBuilder, form: str, condition: ir.Value) -> ir.Value:
-    return b.bitcast(condition, I64) if form == "avx512" else b.sext(condition, ir.VectorType(I8, _GROUP))
+    return b.bitcast(condition, I64) if form == "avx512" else b.sext(condition, ir.VectorType(I8, TREE_ROWS))

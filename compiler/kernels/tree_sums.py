@@ -2,7 +2,7 @@
 
 ``treesum_{total}_{width}_{leaf}_{form}``: ``totals[r * width + c] += weights[leaf[r] * width + c]`` for 64 rows r and
 ``c < width``. Its operands: ``totals, index, weights, index, leaves``; the leaves are 64 uint8 or uint32. Widths are 1,
-2, 4 and multiples of 8 up to :data:`WIDEST`.
+2, 4 and multiples of 8 up to :data:`basalt.compiler.kernels.sizes.WIDEST_LEAF`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,13 @@ from numba.core import types
 
 from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.sizes import TREE_ROWS, WIDEST_LEAF, leaf_width
 from basalt.compiler.kernels.tree_gather import ELEMENTS, FORMS, SIZES, byte_at, gather
 
-__all__ = ["WIDEST", "padded_width", "recipe"]
+__all__ = ["recipe"]
 
-WIDEST = 64
-_GROUP = 64
 _UNROLLED = 4
 _NAME = re.compile(rf"treesum_(f32|f64)_(\d+)_(u8|u32)_{FORMS}")
-
-
-def padded_width(width: int) -> int:
-    """The least width of a micro-kernel that is not below ``width``."""
-    return next((w for w in (1, 2, 4) if w >= width), -(-width // 8) * 8)
 
 
 def recipe(name: str) -> Recipe:
@@ -38,7 +32,7 @@ def recipe(name: str) -> Recipe:
         KeyError: for a name that is no micro-kernel's.
     """
     match = _NAME.fullmatch(name)
-    if match is None or not 0 < int(match[2]) <= WIDEST or padded_width(int(match[2])) != int(match[2]):
+    if match is None or not 0 < int(match[2]) <= WIDEST_LEAF or leaf_width(int(match[2])) != int(match[2]):
         raise KeyError(name)
     total, width, leaf, form = match.groups()
     index, pointer = types.intp, types.voidptr
@@ -52,7 +46,7 @@ def _single(total: str, leaf: str, form: str, e: Emitter, a: Sequence[ir.Value])
     totals, totals_at, weights, weights_at, leaves = a
     place, start = byte_at(b, totals, totals_at, size), byte_at(b, weights, weights_at, size)
     vector = ir.VectorType(ELEMENTS[total], lanes)
-    for top in range(0, _GROUP, lanes):
+    for top in range(0, TREE_ROWS, lanes):
         found = b.load(byte_at(b, leaves, I64(top), SIZES[leaf]), typ=ir.VectorType(ELEMENTS[leaf], lanes), align=1)
         number = found if leaf == "u32" else b.zext(found, ir.VectorType(I32, lanes))
         weight = gather(e, form, start, number, ELEMENTS[total], size)
@@ -80,4 +74,4 @@ def _rows(total: str, width: int, leaf: str, e: Emitter, a: Sequence[ir.Value]) 
                 b.store(b.fadd(b.load(held, typ=vector, align=size), weight), held, align=size)
         return carried
 
-    counted(b, I64(_GROUP // _UNROLLED), [], body)
+    counted(b, I64(TREE_ROWS // _UNROLLED), [], body)

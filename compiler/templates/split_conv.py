@@ -16,7 +16,7 @@ from ..codegen.choices import prefer
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
 from ..codegen.units import even_shares
-from ..kernels.splitting import COLUMNS, PIECES, ROWS, STEP, split_columns, steps_of
+from ..kernels.split_layout import COLUMNS, PIECES, ROWS, STEP, split_columns, steps_of
 from ..kernels.target import matrix_products
 from ..views import View
 from .conv import Convolution

@@ -21,7 +21,7 @@ from ..codegen.lowering import Lowering
 from ..codegen.tiling import TileShape, lanes_of
 from ..codegen.units import even_shares
 from ..ir import Value
-from ..kernels.splitting import COLUMNS, PIECES, ROWS, STEP, split_columns, steps_of
+from ..kernels.split_layout import COLUMNS, PIECES, ROWS, STEP, split_columns, steps_of
 from ..kernels.target import matrix_products
 from ..views import View
 from .packing import matrix_of

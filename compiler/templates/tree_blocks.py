@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
-from ..kernels.stack import LIMIT
+from ..kernels.sizes import STACK_LIMIT, TREE_ROWS, reach_bytes
 from ..kernels.target import target
-from ..kernels.tree_codes import GROUP
-from ..kernels.tree_crown import reach_bytes
 from ..views import View
 from .tree_channels import ABOVE, IN_SET, UNORDERED
 from .tree_plan import BlockPlan
@@ -71,13 +69,13 @@ class _Writer:
         held = plan.width if plan.width > 1 else self.targets
         kernel.line(f"totals = stack_{_rounded(held * total_bytes * plan.pitch)}()")
         kernel.line(f"reach = stack_{reach_bytes(self.form)}()")
-        kernel.line(f"states = stack_{GROUP}()")
-        kernel.line(f"leaves = stack_{4 * GROUP}()")
+        kernel.line(f"states = stack_{TREE_ROWS}()")
+        kernel.line(f"leaves = stack_{4 * TREE_ROWS}()")
         with kernel.block("for u in range(start, stop)"):
             kernel.line("top = u * span")
             kernel.line("count = min(span, rows - top)")
             if plan.channels:
-                with kernel.block(f"for g in range(0, count, {GROUP})"):
+                with kernel.block(f"for g in range(0, count, {TREE_ROWS})"):
                     self._code()
             zero = f"const_{self.total}(0.0)"
             with kernel.block(f"for i in range({'pitch * targets' if plan.width == 1 else f'pitch * {plan.width}'})"):
@@ -98,7 +96,7 @@ class _Writer:
                     kernel.line(f"{name} = cast_i32_i64(load_i32(search, 5 * c + {i}))")
                 kernel.line(f"from_x = (top + g) * {self.x[0]} + feature * {self.x[1]}")
                 kinds = sorted(set(plan.searches[:, 1].tolist()))
-                arguments = f"x, from_x, {self.x[0]}, min({GROUP}, count - g), value, first, steps, known"
+                arguments = f"x, from_x, {self.x[0]}, min({TREE_ROWS}, count - g), value, first, steps, known"
                 for kind in kinds:
                     call = f"treecode_{_KINDS[kind]}_{self.value}_{plan.code}_{self.form}"
                     with kernel.block(f"if kind == {kind}"):
@@ -108,7 +106,7 @@ class _Writer:
                 kernel.line("place = cast_i32_i64(load_i32(lookup, 2 * c)) * pitch + g")
                 kernel.line("first = cast_i32_i64(load_i32(lookup, 2 * c + 1))")
                 kernel.line("to = (searches + c) * pitch + g")
-                with kernel.block(f"for r in range({GROUP})"):
+                with kernel.block(f"for r in range({TREE_ROWS})"):
                     kernel.line(f"known = cast_{plan.code}_i64(loadrw_{plan.code}(codes, place + r))")
                     outside = "load_u8(member, first + known)"
                     stored = outside if plan.code == "u8" else f"cast_u8_{plan.code}({outside})"
@@ -119,7 +117,7 @@ class _Writer:
         kernel, plan = self.kernel, self.plan
         for i, name in enumerate(("crown", "nodes", "lower", "leaf", "goal")):
             kernel.line(f"{name} = cast_i32_i64(load_i32(tree, 5 * t + {i}))")
-        with kernel.block(f"for g in range(0, count, {GROUP})"):
+        with kernel.block(f"for g in range(0, count, {TREE_ROWS})"):
             kernel.line(f"treecrown_{plan.code}_{self.form}(codes, g, limit, link, size, crown, nodes, reach, states)")
             if plan.words is None:
                 self._add("states", "u8")
@@ -155,10 +153,10 @@ class _Writer:
 
 def _span(rows: int, pitch: int) -> int:
     """Rows of a unit: fewer than a block has where that gives more units to share."""
-    groups = -(-rows // GROUP)
-    return max(1, min(pitch // GROUP, -(-groups // 8))) * GROUP
+    groups = -(-rows // TREE_ROWS)
+    return max(1, min(pitch // TREE_ROWS, -(-groups // 8))) * TREE_ROWS
 
 
 def _rounded(size: int) -> int:
     """One of two sizes, so that most ensembles share a kernel."""
-    return LIMIT // 4 if size <= LIMIT // 4 else LIMIT
+    return STACK_LIMIT // 4 if size <= STACK_LIMIT // 4 else STACK_LIMIT

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.tree_crown import EXIT
+from ..kernels.sizes import TREE_EXIT
 
 __all__ = ["Crowns", "Shape", "Walks", "leaf_counts", "make_crowns", "make_walks", "shape_of"]
 
@@ -66,7 +66,7 @@ def make_crowns(roots: np.ndarray, children: np.ndarray, counts: np.ndarray, mos
     crowns = Crowns([], [], [], [], [0], [])
     pairs = children.tolist()
     for root in roots.tolist():
-        whole = root < 0 or counts[root] <= EXIT
+        whole = root < 0 or counts[root] <= TREE_EXIT
         chosen = None if whole else _largest(root, pairs, counts, most - 1)
         crowns.exits.append(_add_crown(crowns, root, pairs, chosen))
         crowns.first.append(len(crowns.nodes))
@@ -102,7 +102,7 @@ def _add_crown(crowns: Crowns, root: int, pairs: list[list[int]], chosen: set[in
             (crowns.right if side else crowns.left)[parent] = place - start
         crowns.nodes.append(node)
         for column in (crowns.left, crowns.right):
-            column.append(EXIT)
+            column.append(TREE_EXIT)
         crowns.sizes.append(0)
         first, second = pairs[node]
         waiting += [(second, place, 1), (None, place, len(exits)), (first, place, 0)]

@@ -8,9 +8,7 @@ import numpy as np
 
 from basalt.ops.extension.trees import Trees
 
-from ..kernels.stack import LIMIT
-from ..kernels.tree_codes import GROUP
-from ..kernels.tree_sums import WIDEST, padded_width
+from ..kernels.sizes import STACK_LIMIT, TREE_ROWS, WIDEST_LEAF, leaf_width
 from .tree_channels import IN_SET, Coded, code_nodes
 from .tree_layout import Crowns, leaf_counts, make_crowns, make_walks, shape_of
 
@@ -114,7 +112,7 @@ def _code_type(coded: Coded) -> tuple[str, int]:
 
 
 def _pitch(code_bytes: int, total_bytes: int) -> int | None:
-    fitting = [p for p in PITCHES if (code_bytes + 1) * p <= LIMIT and total_bytes * p <= LIMIT]
+    fitting = [p for p in PITCHES if (code_bytes + 1) * p <= STACK_LIMIT and total_bytes * p <= STACK_LIMIT]
     return next((p for p in fitting if code_bytes * p <= _NEAR), fitting[-1] if fitting else None)
 
 
@@ -136,8 +134,8 @@ def _weights(
     np.minimum.at(lowest, tree[place], goal)
     np.maximum.at(highest, tree[place], goal)
     is_single = bool((highest <= lowest).all()) if len(place) else True
-    width = 1 if is_single else padded_width(targets)
-    if width > WIDEST or len(chosen) * width > _SPARSE * len(place) + (1 << 20):
+    width = 1 if is_single else leaf_width(targets)
+    if width > WIDEST_LEAF or len(chosen) * width > _SPARSE * len(place) + (1 << 20):
         return None
     goals = np.where(highest >= 0, lowest, 0) if is_single else np.zeros(len(leaves), np.int64)
     table = np.zeros((len(chosen), width), total)
@@ -168,7 +166,7 @@ def _lookups(coded: Coded) -> tuple[np.ndarray, np.ndarray]:
 def _crown_tables(crowns: Crowns, coded: Coded, pitch: int, code: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     nodes = np.array(crowns.nodes, np.int64)
     links = np.zeros((len(nodes) + 1, 2), np.uint16)
-    links[:-1, 0] = coded.channel[nodes] * (pitch // GROUP)
+    links[:-1, 0] = coded.channel[nodes] * (pitch // TREE_ROWS)
     links[:-1, 1] = np.array(crowns.left, np.int64) + 256 * np.array(crowns.right, np.int64)
     sizes = np.array([*crowns.sizes, 0], np.uint8)
     return np.append(coded.limit[nodes], 0).astype(code), links.astype("<u2").view(np.uint8), sizes
