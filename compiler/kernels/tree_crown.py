@@ -8,8 +8,8 @@ among the tree's nodes (uint8; 64 for an exit); parents stand before children. `
 its left, which those that go right have passed.
 
 Which rows reach which node is kept in ``reach`` (``sizes.reach_bytes``): 64 bits a node in the form ``avx512``, 64
-bytes in the form ``plain``. After the idea of Lucchese et al., "QuickScorer", SIGIR 2015, but with the tree's structure kept,
-so that a row costs one bit for a node and not one word.
+bytes in the form ``plain``. After the idea of Lucchese et al., "QuickScorer", SIGIR 2015, but with the tree's structure
+kept, so that a row costs one bit for a node and not one word.
 """
 
 from __future__ import annotations
