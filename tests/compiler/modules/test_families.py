@@ -40,7 +40,7 @@ def test_a_file_of_the_past_gives_its_results(kind: Kind, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kind", [Kind.SEQUENTIAL, Kind.CONVOLUTION, Kind.EMBEDDING], ids=lambda kind: kind.name)
 def test_saving_what_was_loaded_gives_the_same_bytes(kind: Kind, tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is an extra: pip install 'basalt-compiler[torch]'")
     module = basalt.from_torch(samples()[kind]().eval(), tuple(map(torch.from_numpy, arguments(kind))))
     assert module.kind is kind
     basalt.save(module, tmp_path / "first.bsl")
@@ -49,7 +49,7 @@ def test_saving_what_was_loaded_gives_the_same_bytes(kind: Kind, tmp_path: Path)
 
 
 def test_the_class_of_torch_decides() -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is an extra: pip install 'basalt-compiler[torch]'")
 
     class Linear(torch.nn.Module):  # type: ignore[misc,name-defined]
         """Not torch's."""
