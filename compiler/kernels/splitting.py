@@ -5,12 +5,12 @@ What is less than about 2^-126 counts as 0, as in the products. Rows lie as tile
 columns as ``[step][piece][16 pairs][32 columns][2]``.
 
 ``split_rows(target, index, source, index, row stride, rows, depth)`` splits 1 to 16 rows, of unit stride along the
-depth, and fills the tiles up with zeros. It returns whether (0 or 1) a number is too large for a bfloat16, infinite or
-no number: pieces cannot stand for it.
+depth, and fills the tiles up with zeros. It returns a bit for each row, the lowest for the first: whether one of its
+numbers is too large for a bfloat16, infinite or no number, which pieces cannot stand for.
 
 ``split_pixels(target, index, piece stride, source, index, pixel stride, pixels, channels)`` splits up to 32 channels of
 pixels that lie in a row; the pieces ``[pixel][32]`` are a stride apart. Channels that are not there are 0. It returns
-what ``split_rows`` does.
+1 if a number of any pixel is too large, else 0.
 
 ``split_sums(acc, index, pitch, rows of float32, index, row stride, rows, columns, index, depth, fresh)`` multiplies
 rows that are not split by 32 columns that are, element by element, and so takes those numbers, too; the products are
@@ -77,21 +77,22 @@ def _write_rows(e: Emitter, a: Sequence[ir.Value]) -> None:
     target, to, source, at, stride, rows, depth, result = a
     steps = b.lshr(b.add(depth, I64(STEP - 1)), I64(5))
 
-    def each_step(step: ir.Value, found: list[ir.Value]) -> list[ir.Value]:
-        along = b.mul(step, I64(STEP))
-        left = b.sub(depth, along)
+    def each_row(row: ir.Value, found: list[ir.Value]) -> list[ir.Value]:
+        # A row that is not there is not read.
+        inside = b.icmp_signed("<", row, rows)
+        first, place = b.add(at, b.mul(row, stride)), b.add(to, b.mul(row, I64(STEP)))
 
-        def each_row(row: ir.Value, worst: list[ir.Value]) -> list[ir.Value]:
-            # A row that is not there is not read.
-            length = b.select(b.icmp_signed("<", row, rows), left, I64(0))
-            first = b.add(at, b.add(along, b.mul(row, stride)))
-            place = b.add(to, b.add(b.mul(step, I64(PIECES * _TILE)), b.mul(row, I64(STEP))))
-            return [_split_step(e, (target, place, I64(_TILE)), (source, first), length, worst[0])]
+        def each_step(step: ir.Value, worst: list[ir.Value]) -> list[ir.Value]:
+            along = b.mul(step, I64(STEP))
+            length = b.select(inside, b.sub(depth, along), I64(0))
+            goal = (target, b.add(place, b.mul(step, I64(PIECES * _TILE))), I64(_TILE))
+            return [_split_step(e, goal, (source, b.add(first, along)), length, worst[0])]
 
-        return counted(b, I64(ROWS), found, each_row)
+        (worst,) = counted(b, steps, [_none(e)], each_step)
+        return [b.or_(found[0], b.shl(_too_large(e, worst), row))]
 
-    (worst,) = counted(b, steps, [_none(e)], each_step)
-    _tell(e, worst, result)
+    (found,) = counted(b, I64(ROWS), [I64(0)], each_row)
+    b.store(found, result)
 
 
 def _write_pixels(e: Emitter, a: Sequence[ir.Value]) -> None:
@@ -103,7 +104,7 @@ def _write_pixels(e: Emitter, a: Sequence[ir.Value]) -> None:
         return [_split_step(e, (target, place, piece), (source, first), channels, worst[0])]
 
     (worst,) = counted(b, pixels, [_none(e)], each_pixel)
-    _tell(e, worst, result)
+    b.store(_too_large(e, worst), result)
 
 
 def _none(e: Emitter) -> ir.Value:
@@ -134,10 +135,10 @@ def _split_step(
     return worst
 
 
-def _tell(e: Emitter, worst: ir.Value, result: ir.Value) -> None:
-    """Store whether a magnitude was too large."""
+def _too_large(e: Emitter, worst: ir.Value) -> ir.Value:
+    """Whether a magnitude is too large, as 0 or 1."""
     reduce = e.declare(f"llvm.vector.reduce.umax.v{_LANES}i32", ir.FunctionType(I32, [worst.type]))
-    e.b.store(e.b.zext(e.b.icmp_unsigned(">", e.b.call(reduce, [worst]), I32(_LARGEST)), I64), result)
+    return e.b.zext(e.b.icmp_unsigned(">", e.b.call(reduce, [worst]), I32(_LARGEST)), I64)
 
 
 def _pieces(e: Emitter, value: ir.Value) -> list[ir.Value]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..codegen.choices import prefer
+from ..codegen.choices import agree, prefer
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
 from ..codegen.units import even_shares
@@ -76,7 +76,7 @@ def split_conv_call(c: Convolution, lowering: Lowering) -> Call | None:
         return None
     padded = Padded.of(c)
     lines = _lines(c, padded)
-    if not prefer(_gains(c, padded, lines), lines.count * lines.length):
+    if not agree(prefer(_gains(c, padded, lines), lines.count * lines.length)):
         return None
     weights = lowering.constant_array(c.filter)
     if weights is None or not (np.abs(weights) < LARGEST).all():

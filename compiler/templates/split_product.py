@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..codegen.choices import prefer
+from ..codegen.choices import agree, prefer
 from ..codegen.epilogue import Epilogue
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
@@ -59,7 +59,8 @@ def suits(value: Value, array: Callable[[], np.ndarray], rows: int, tile: TileSh
     panels, read = -(-columns // COLUMNS), depth * columns * READ_COST
     split = max(_tiles_time(rows, panels, depth), 1.5 * 4 * read) + rows * depth * SPLIT_TIME
     fused = -(-rows // tile.rows) * -(-columns // tile.columns) * tile.nanoseconds(depth)
-    if not prefer(rows >= LEAST_ROWS and split < max(fused, 4 * read), rows):
+    # The products add up in another order, so programs that must give equal bits agree.
+    if not agree(prefer(rows >= LEAST_ROWS and split < max(fused, 4 * read), rows)):
         return False
     # Infinite weights are rare; comparisons with NaN do not hold.
     return bool((np.abs(array()) < LARGEST).all())
@@ -91,7 +92,7 @@ def split_product_call(lowering: Lowering, product: Product, epilogue: Epilogue,
 
 
 def _split(lowering: Lowering, left: Matrix, product: Product) -> tuple[View, View]:
-    """Rows as tiles of pieces, and for each block of 16 whether they stand for them."""
+    """Rows as tiles of pieces, and for each block of 16 a bit for each row that they do not stand for."""
     blocks, steps = -(-product.rows // ROWS), steps_of(product.depth)
     pieces = lowering.scratch("uint16", (blocks, steps, PIECES, ROWS, STEP))
     flags = lowering.scratch("int64", (blocks,))
@@ -165,15 +166,24 @@ class _Writer(ProductWriter):
         kernel = self.kernel
         kernel.line(f"at = top // {ROWS}")
         kernel.line(f"following = (bottom - top - 1) // {ROWS}")
-        kernel.line("flag = load_i64(flags, at) + load_i64(flags, at + following)")
         with kernel.block("for panel in range(first_panel, last_panel)"):
             kernel.line(f"to = (panel - first_panel) * {COLUMNS}")
             right = "right, panel * right_p"
-            with kernel.block("if flag == 0"):
-                kernel.line(f"amx_split_32(tile, to, pitch, pieces, at * size, following * size, {right}, steps)")
-            with kernel.block("else"):
-                left = "left, top * left_r, left_r, bottom - top"
-                kernel.line(f"split_sums(tile, to, pitch, {left}, {right}, depth, 1)")
+            kernel.line(f"amx_split_32(tile, to, pitch, pieces, at * size, following * size, {right}, steps)")
+            with kernel.block("for half in range(following + 1)"):
+                kernel.line("bits = load_i64(flags, at + half)")
+                with kernel.block("if bits != 0"):
+                    self._unsplit_rows()
+
+    def _unsplit_rows(self) -> None:
+        """Multiply each row whose bit is set once more: what others give does not depend on it."""
+        kernel = self.kernel
+        with kernel.block(f"for i in range(half * {ROWS}, (half + 1) * {ROWS})"):
+            kernel.line("rest = bits // 2")
+            with kernel.block("if bits - 2 * rest == 1"):
+                left = "left, (top + i) * left_r, left_r, 1"
+                kernel.line(f"split_sums(tile, to + i * pitch, pitch, {left}, right, panel * right_p, depth, 1)")
+            kernel.line("bits = rest")
 
     def _cost(self) -> float:
         p = self.product
