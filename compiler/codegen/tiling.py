@@ -9,6 +9,7 @@ import numpy as np
 
 from basalt.ops import numpy_dtype
 from basalt.ops.types import is_float
+from basalt.runtime.memory import aligned_empty
 
 from ..kernels.target import SPLIT, target
 from .choices import agree, choose
@@ -110,7 +111,11 @@ def pack_panels(array: np.ndarray, columns: int) -> np.ndarray:
     panels = -(-n // columns)
     padded = np.zeros((*batches, depth, panels * columns), array.dtype)
     padded[..., :n] = array
-    return np.ascontiguousarray(np.moveaxis(padded.reshape(*batches, depth, panels, columns), -2, -3))
+    seen = np.moveaxis(padded.reshape(*batches, depth, panels, columns), -2, -3)
+    # A vector that lies across two cache lines takes two loads.
+    packed = aligned_empty(seen.nbytes).view(seen.dtype).reshape(seen.shape)
+    packed[...] = seen
+    return packed
 
 
 def products(

@@ -46,7 +46,7 @@ def internal_function(
     module = e.b.module
     function = module.globals.get(name)
     if function is None:
-        kinds = [a.type if isinstance(a.type, ir.IntType) else POINTER for a in operands]
+        kinds = [POINTER if isinstance(a.type, ir.PointerType) else a.type for a in operands]
         function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
         function.linkage = "internal"
         for attribute in ("noinline", "nounwind"):
@@ -54,4 +54,4 @@ def internal_function(
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         write(Emitter(builder, e.features), function.args)
         builder.ret_void()
-    e.b.call(function, [a if isinstance(a.type, ir.IntType) else e.b.bitcast(a, POINTER) for a in operands])
+    e.b.call(function, [e.b.bitcast(a, POINTER) if isinstance(a.type, ir.PointerType) else a for a in operands])

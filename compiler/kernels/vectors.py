@@ -38,6 +38,13 @@ class VectorMemory:
         fill = self.e.constant(type_, _stored(self.fill, kind))
         return self._converted(self._masked(place, type_, mask, bytes_of(kind), fill), kind)
 
+    def store_masked(self, value: ir.Value, place: ir.Value, kind: str, mask: ir.Value) -> None:
+        """Store those lanes of a vector of the register type where ``mask`` holds."""
+        kinds: Sequence[ir.Type] = [self.vector, POINTER, I32, mask.type]
+        name = f"llvm.masked.store.{mangled(self.vector)}.p0"
+        function = self.e.declare(name, ir.FunctionType(ir.VoidType(), kinds))
+        self.b.call(function, [value, place, I32(bytes_of(kind)), mask])
+
     def load_even(self, place: ir.Value, kind: str, masks: Sequence[ir.Value]) -> ir.Value:
         """Every second element of two neighbouring vectors, each with its mask."""
         second = self.at(place, I64(self.lanes), kind)

@@ -94,13 +94,18 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     """A convolution, by the kernel that suits its layout, window and groups."""
     from .conv_channels import channels_call
     from .conv_depthwise import depthwise_call, is_depthwise
+    from .conv_lanes import lanes_call
+    from .conv_pixels import pixels_call
+    from .conv_planes import planes_call
     from .conv_point import point_call
     from .split_conv import split_conv_call
 
     c = _convolution(lowering.epilogue(node), "oihw")
-    split = split_conv_call(c, lowering)
-    if split is not None:
-        lowering.add(split)
+    call = split_conv_call(c, lowering) or lanes_call(c, lowering)
+    if call is None and not is_depthwise(c):
+        call = pixels_call(c, lowering) or planes_call(c, lowering)
+    if call is not None:
+        lowering.add(call)
     elif is_depthwise(c):
         lowering.add(depthwise_call(c, lowering))
     elif c.window.is_point:

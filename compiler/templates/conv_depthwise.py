@@ -29,9 +29,9 @@ def is_depthwise(c: Convolution) -> bool:
 
 
 def depthwise_call(c: Convolution, lowering: Lowering) -> Call:
-    """The kernel of a depthwise convolution."""
+    """The kernel of a depthwise convolution, by micro-kernels that leave sums in memory."""
     if c.places.channels_last:
-        weights = _channel_panels(c, lowering, strip_shape(c.dtype, c.window.outputs[1], c.groups))
+        weights = channel_panels(c, lowering, strip_shape(c.dtype, c.window.outputs[1], c.groups))
     else:
         weights = c.weights_view(lowering)
     operation = _Products(c.dtype, weights, c.places.bias)
@@ -71,7 +71,7 @@ class _Products(Operation):
         return with_bias(kernel, body, self.key, total, known, at)
 
 
-def _channel_panels(c: Convolution, lowering: Lowering, tile: TileShape) -> View:
+def channel_panels(c: Convolution, lowering: Lowering, tile: TileShape) -> View:
     """The filter as [panels, height, width, columns]."""
     if not c.filter.is_constant:
         view = c.weights_view(lowering)

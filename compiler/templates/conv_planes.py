@@ -1,0 +1,84 @@
+"""Convolutions whose results lie with their columns last, and have few channels: vectors run over columns.
+
+A tile is some output channels by vectors of a row's columns; weights are broadcast. As in :mod:`.conv_pixels`, whose
+micro-kernel does this too with its operands exchanged, a small copy stands for what lies at the image's edge.
+"""
+
+from __future__ import annotations
+
+from ..codegen.choices import choose
+from ..codegen.kernel import Call
+from ..codegen.lowering import Lowering
+from ..codegen.tiling import TileShape, lanes_of, register_type
+from ..kernels.target import target
+from ..views import View
+from .conv import Convolution
+from .conv_pixels import PixelsWriter, Space
+
+MOST_OUTPUTS = 14
+"""Output channels of a group beyond which vectors over channels are better."""
+MOST_VECTORS = 8
+
+
+def planes_call(convolution: Convolution, lowering: Lowering) -> Call | None:
+    """The kernel of a convolution, None if this way of computing does not suit it."""
+    c = convolution
+    if register_type(c.dtype) != c.dtype or c.places.channels_last or c.outputs > MOST_OUTPUTS:
+        return None
+    if c.image.strides[4] != 1 or c.window.strides[1] != 1 or c.window.outputs[1] < lanes_of(c.dtype) // 2:
+        return None
+    writer = _Writer(c)
+    return writer.write(lowering) if writer.suits else None
+
+
+class _Writer(PixelsWriter):
+    """A unit is a block of rows of a group's output channels."""
+
+    def seen(self) -> Space:
+        height, width = self.window.outputs
+        return Space(height, width, self.c.image.strides, self.c.places.strides("nhcw"))  # type: ignore[arg-type]
+
+    def shape(self) -> TileShape:
+        c, lanes = self.c, lanes_of(self.c.dtype)
+        needed = -(-self.space.width // lanes)
+        room = min(MOST_VECTORS, max(1, (target().registers - 2) // (c.outputs + 1)))
+        vectors = choose(range(1, room + 1), lambda v: -(-needed // v) * (max(v * c.outputs, 8) + v + 4))
+        return TileShape(c.outputs, vectors, lanes)
+
+    def pixels(self) -> int:
+        return self.tile.columns
+
+    def channels_are_neighbours(self) -> bool:
+        return False
+
+    def needs_no_edges(self) -> bool:
+        return False
+
+    def over_channels(self, step: int) -> tuple[int, ...]:
+        return 0, 0, step, 0
+
+    def packed(self, lowering: Lowering) -> tuple[View, tuple[int, ...]]:
+        weights = self.c.weights_view(lowering)
+        group, self.output, channel, y, x = weights.strides
+        return weights, (group, 0, y, x, channel)
+
+    def parameters(self) -> dict[str, int]:
+        return {"weights_o": self.output}
+
+    def panel_count(self) -> int:
+        return 1
+
+    def start_tile(self) -> None:
+        self.kernel.line("x = next_x")
+        self.body.start_row({0: "n", 1: "y", 2: "g * outputs"})
+
+    def tiles(self, pointer: str, index: str, ky: str, lines: str, source: str = "image") -> None:
+        kernel, tile = self.kernel, self.tile
+        assert self.program is not None
+        program = self.program.arguments(self.body, "x")
+        name = f"pixels_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.suffix}_any{self.program.name}"
+        loops = [("channels", "weights_c", f"{source}_c"), ("taps_x", "weights_x", f"dilation_x * {source}_x")]
+        loops.append((lines, "weights_y", "patch_y" if source == "patch" else "dilation_y * image_y"))
+        operands = ["block", "weights", f"g * weights_g + {ky} * weights_y", "weights_o", pointer, index]
+        operands += [*(x for loop in loops for x in loop), "ky == low", "end == high", str(tile.rows), "last_x - x"]
+        kernel.line(f"{name}({', '.join([*operands, *program])})")
