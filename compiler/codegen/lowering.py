@@ -86,8 +86,12 @@ class Lowering:
         if view.is_contiguous:
             return view
         temporary = self.scratch(value.dtype, value.shape)
-        self._copies.append((temporary, view))
+        self.copy_later(temporary, view)
         return temporary
+
+    def copy_later(self, source: View, target: View) -> None:
+        """Add a copy after the node's kernels."""
+        self._copies.append((source, target))
 
     def bind(self, value: Value, view: View) -> None:
         """Make a result a view of what is there already; it is copied if it has to be elsewhere."""

@@ -28,6 +28,7 @@ UNITS = 12
 """Units below which blocks of pixels are made smaller, so that all cores have work."""
 
 _CHANNELS = ("channels", "image_c", "weights_c")
+_WIDTH = ("taps_x", "dilation_x * image_x", "weights_x")
 _HEIGHT = ("high - low", "dilation_y * image_y", "weights_y")
 
 
@@ -151,6 +152,9 @@ class ChannelsWriter:
                         kernel.line(f"place = pixel * pitch + (q - first_panel) * {tile.columns}")
                         self._tile()
 
+    def _length(self, loop: tuple[str, str, str]) -> int:
+        return -(self.c.channels if loop is _CHANNELS else self.window.taps[1])
+
     def _products(self, **operands: Any) -> str:
         name = self.tile.name("bv", self.c.dtype, self.weights.dtype)
         return products(name, pitch="pitch", spare=self.capacity, fresh="0", **operands)
@@ -166,7 +170,8 @@ class ChannelsWriter:
                     rows="count",
                     left=("image", "row + left * image_x", "stride_x * image_x"),
                     right=("weights", "part"),
-                    loops=[_CHANNELS, ("taps_x", "dilation_x * image_x", "weights_x"), _HEIGHT],
+                    # The longer loop inside: what is around it costs as much as a few of its steps.
+                    loops=[*sorted((_CHANNELS, _WIDTH), key=self._length), _HEIGHT],
                 )
             )
         with kernel.block("else"), kernel.block("for kx in range(taps_x)"):

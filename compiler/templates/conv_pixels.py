@@ -70,13 +70,14 @@ class PixelsWriter:
         self.suffix = SUFFIX[c.dtype]
         self.bytes = 8 if c.dtype == "float64" else 4
         taps_y, taps_x = self.window.taps
-        self.chain = max(1, min(taps_y, CHAIN // max(1, taps_x * c.channels)))
         self.span = (self.pixels() - 1) * self.window.strides[1] + (taps_x - 1) * self.window.dilations[1] + 1
         self.neighbours = self.channels_are_neighbours()
         self.dense = self.neighbours and self.space.image[4] == c.channels
         self.body, self.bias = self._declared()
         self.program: Program | None = program_of(self.kernel, self.body, epilogue.root.output, self.bias, c.dtype)
-        self.patch = self.chain * self.span * c.channels * self.bytes
+        line = self.span * c.channels * self.bytes
+        self.chain = max(1, min(taps_y, CHAIN // max(1, taps_x * c.channels), PATCH // line))
+        self.patch = self.chain * line
         self.direct = self.needs_no_edges()
 
     def needs_no_edges(self) -> bool:

@@ -6,29 +6,68 @@ micro-kernel does this too with its operands exchanged, a small copy stands for 
 
 from __future__ import annotations
 
+import math
+from copy import copy
+from dataclasses import replace
+
 from ..codegen.choices import choose
 from ..codegen.kernel import Call
 from ..codegen.lowering import Lowering
 from ..codegen.tiling import TileShape, lanes_of, register_type
 from ..kernels.target import target
-from ..views import View
+from ..views import Storage, View, allocate
 from .conv import Convolution
 from .conv_pixels import PixelsWriter, Space
+from .geometry import Places
 
 MOST_OUTPUTS = 14
 """Output channels of a group beyond which vectors over channels are better."""
 MOST_VECTORS = 8
+WORTH_A_COPY = 8
+"""Products of an element of the image from which on it is worth a copy (of a result: products that make it)."""
 
 
 def planes_call(convolution: Convolution, lowering: Lowering) -> Call | None:
-    """The kernel of a convolution, None if this way of computing does not suit it."""
+    """The kernel of a convolution, None if this way of computing does not suit it.
+
+    Images and results whose columns are no neighbours are copied, if there is enough to compute.
+    """
     c = convolution
     if register_type(c.dtype) != c.dtype or c.places.channels_last or c.outputs > MOST_OUTPUTS:
         return None
-    if c.image.strides[4] != 1 or c.window.strides[1] != 1 or c.window.outputs[1] < lanes_of(c.dtype) // 2:
+    if c.window.strides[1] != 1 or c.window.outputs[1] < lanes_of(c.dtype) // 2:
         return None
-    writer = _Writer(c)
-    return writer.write(lowering) if writer.suits else None
+    taps = math.prod(c.window.taps)
+    image = c.image if c.image.strides[4] == 1 else None
+    if image is None and taps * c.outputs < WORTH_A_COPY:
+        return None
+    results = c.places.epilogue.results
+    scattered = any(v.strides[c.places.layout.index("w")] != 1 for _, v in results)
+    if scattered and taps * c.channels < WORTH_A_COPY:
+        return None
+    places = _planar(c.places) if scattered else c.places
+    writer = _Writer(replace(c, image=image or lowering.scratch(c.dtype, c.image.shape), places=places))
+    if not writer.suits:
+        return None
+    if image is None:
+        lowering.copy(c.image, writer.c.image)
+    if scattered:
+        for (_, place), (_, own) in zip(results, places.epilogue.results):
+            lowering.copy_later(own, place)
+    return writer.write(lowering)
+
+
+def _planar(places: Places) -> Places:
+    """The same with results in places of their own whose columns are neighbours."""
+    epilogue = copy(places.epilogue)
+    order = [places.layout.index(letter) for letter in "nchw"]
+    inverse = [order.index(axis) for axis in range(4)]
+
+    def own(view: View) -> View:
+        return allocate(Storage.ARENA, view.dtype, [view.shape[axis] for axis in order]).permuted(inverse)
+
+    epilogue.results = [(value, own(view)) for value, view in epilogue.results]
+    return Places(epilogue, places.layout, places.bias)
 
 
 class _Writer(PixelsWriter):

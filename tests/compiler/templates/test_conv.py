@@ -175,3 +175,103 @@ def test_windows_of_points() -> None:
     assert Window.of(attrs, (1, 1), (1, 5), (1, 5)).is_point
     assert not Window.of(attrs, (1, 1), (3, 5), (2, 5)).is_point
     assert not Window.of(attrs, (1, 2), (1, 5), (1, 2)).is_point
+
+
+LAST = {"layout": "nhwc", "fused": True}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ({"n": 2, "c": 16, "o": 24, "h": 9, "w": 17}, {"padding": (1, 1, 1, 1)}),
+        ({"g": 2, "c": 7, "o": 33, "h": 9, "w": 19}, {"padding": (0, 1, 1, 0), "strides": (2, 2)}),
+        ({"c": 16, "o": 18, "h": 9, "w": 30, "y": 5}, {"padding": (4, 4, 2, 2), "dilations": (2, 2)}),
+        ({"c": 200, "o": 18, "h": 5, "w": 6}, {"padding": (1, 1, 1, 1)}),
+        ({"c": 12, "o": 18, "h": 5, "w": 16}, {"padding": (1, 1, 1, 1), "constant": False, "bias": False}),
+        ({"c": 12, "o": 18, "h": 5, "w": 16}, {"padding": (1, 1, 1, 1), "dtype": "float64"}),
+        ({"c": 16, "o": 16, "h": 2, "w": 2, "y": 2, "x": 2}, {"padding": (3, 3, 3, 3)}),
+        ({"c": 5, "o": 20, "h": 1, "w": 3, "y": 1, "x": 1}, {}),
+        ({"c": 4, "o": 100, "h": 13, "w": 21, "y": 1, "x": 1}, {"strides": (2, 2)}),
+        ({"c": 700, "o": 20, "h": 3, "w": 20}, {"padding": (1, 1, 1, 1)}),
+    ],
+)
+def test_channels_last(sizes: dict[str, int], options: dict[str, Any]) -> None:
+    """Tiles of pixels at all edges; windows summed up in several parts; parts of the image too large to copy."""
+    convolve("conv2d", {"n": 1, "g": 1, "y": 3, "x": 3} | sizes, **LAST, **options)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ({"n": 2, "g": 40, "h": 9, "w": 17}, {"padding": (1, 1, 1, 1)}),
+        ({"g": 64, "h": 9, "w": 17, "y": 5, "x": 5}, {"padding": (2, 2, 2, 2), "strides": (2, 2)}),
+        ({"g": 17, "h": 3, "w": 3}, {"padding": (2, 0, 0, 2)}),
+        ({"g": 33, "h": 8, "w": 5, "x": 2}, {"padding": (2, 2, 1, 0), "dilations": (2, 1)}),
+        ({"g": 20, "h": 8, "w": 12}, {"padding": (1, 1, 1, 1), "dtype": "float64"}),
+    ],
+)
+def test_depthwise_channels_last(sizes: dict[str, int], options: dict[str, Any]) -> None:
+    convolve("conv2d", {"n": 1, "c": 1, "o": 1, "y": 3, "x": 3} | sizes, **LAST, **options)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ({"n": 2, "c": 5, "o": 8, "w": 50, "x": 7}, {"padding": (1, 1, 3, 3), "fused": True}),
+        ({"c": 20, "o": 1, "w": 70}, {"padding": (1, 1, 1, 1)}),
+        ({"c": 20, "o": 1, "w": 40}, {"padding": (1, 1, 1, 1), "layout": "nhwc"}),
+        ({"g": 2, "c": 4, "o": 3, "w": 19, "y": 1, "x": 1}, {}),
+        ({"c": 4, "o": 3, "w": 19, "y": 2}, {"dilations": (2, 3), "padding": (1, 0, 3, 5)}),
+        ({"c": 90, "o": 4, "w": 33, "x": 5}, {"padding": (1, 1, 2, 2), "fused": True}),
+    ],
+)
+def test_few_outputs(sizes: dict[str, int], options: dict[str, Any]) -> None:
+    """Vectors run over columns."""
+    convolve("conv2d", {"n": 1, "g": 1, "h": 6, "y": 3, "x": 3} | sizes, **options)
+
+
+def test_few_outputs_inside_a_concatenation() -> None:
+    """Neither the image nor the results have neighbouring columns."""
+    m = Maker()
+    x = m.input("x", "float32", (1, 6, 24, 20))
+    image = m.transpose(x, permutation=[0, 3, 1, 2])
+    one = m.conv2d(image, m.constant(numbers(1, (1, 20, 3, 3))), padding=(1, 1, 1, 1))
+    wide = m.conv2d(image, m.constant(numbers(2, (20, 20, 1, 1))))
+    y = m.concat([m.sigmoid(one), m.relu(wide)], 1)
+    check(m, {"x": numbers(3, (1, 6, 24, 20))}, y=m.neg(y))
+
+
+@pytest.mark.parametrize(
+    "chain", ["hard_swish", "silu", "gelu", "tanh", "leaky", "scaled", "clamp", "greater", "to half", "log"]
+)
+@pytest.mark.parametrize("groups", [1, 24])
+def test_what_is_fused(chain: str, groups: int) -> None:
+    """Operators on vectors of sums; operands for each pixel, channel and all; those that vectors are no use for."""
+    m = Maker()
+    x = m.input("x", "float32", (2, 5, 9, 24))
+    weights = m.constant(numbers(1, (24, 24 // groups, 3, 3)))
+    y = m.conv2d(x, weights, padding=(1, 1, 1, 1), groups=groups, input_layout="nhwc")
+    pixel, channel = m.constant(numbers(2, (1, 5, 9, 1))), m.constant(numbers(3, (24,)))
+    made = {
+        "hard_swish": lambda: m.hard_swish(y),
+        "silu": lambda: m.mul(y, m.sigmoid(y)),
+        "gelu": lambda: m.gelu(y),
+        "tanh": lambda: m.tanh(y),
+        "leaky": lambda: m.leaky_relu(y, alpha=0.1),
+        "scaled": lambda: m.add(m.mul(m.mul(y, pixel), channel), m.constant(numbers(4, (1,)))),
+        "clamp": lambda: m.clamp(y, min_value=-0.5, max_value=0.5),
+        "greater": lambda: m.where(m.greater(y, pixel), y, channel),
+        "to half": lambda: m.cast(m.mul(y, channel), "float16"),
+        "log": lambda: m.log(m.add(m.abs(y), m.constant(np.float32(1)))),
+    }
+    check(m, {"x": numbers(5, (2, 5, 9, 24))}, y=made[chain]())
+
+
+def test_numbers_that_are_none_in_the_image_stay_where_windows_meet_them() -> None:
+    m = Maker()
+    given = numbers(0, (1, 6, 20, 16))
+    given[0, 2, 3, 4], given[0, 4, 17, 2] = np.nan, np.inf
+    x = m.input("x", "float32", given.shape)
+    y = m.conv2d(x, m.constant(numbers(1, (20, 16, 3, 3))), padding=(1, 1, 1, 1), input_layout="nhwc")
+    got = check(m, {"x": given}, y=m.relu(y))["y"]
+    assert np.isnan(got[0, 1:4, 2:5]).all() and np.isfinite(got[0, :, 6:15]).all()
