@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from basalt.ops import Dim
 from basalt.ops.dims import product
 
 from ...onnx.tensor import Tensor
@@ -30,9 +31,10 @@ def attention(
         mask = n.cast(mask, q.dtype)
     (size,) = n.static(q.shape[-1])
     factor = 1 / math.sqrt(size) if scale is None else float(scale)
-    q, k, v = (_four(n, t) for t in (q, k, v))
+    before = n.shape[:-3]
+    q, k, v = (_four(n, t, before) for t in (q, k, v))
     if mask is not None:
-        mask = _four(n, mask)
+        mask = _four(n, mask, before if any(d != 1 for d in mask.shape[:-3]) else ())
     y: Tensor = n.call("Attention", q, k, v, mask, is_causal=int(is_causal), scale=factor)
     return n.shaped(y)
 
@@ -53,10 +55,10 @@ def flash_attention(
     return attention(n, q, k, v, attn_mask, dropout_p, is_causal, scale), None
 
 
-def _four(n: AtenContext, x: Tensor) -> Tensor:
-    """``[batch, heads, length, size]``; axes before these become one with the batch."""
-    if x.rank == 4:
-        return x
+def _four(n: AtenContext, x: Tensor, before: tuple[Dim, ...]) -> Tensor:
+    """``[batch, heads, length, size]``; axes before these, which are the result's, become one with the batch."""
+    if len(before) > 1 and before != x.shape[:-3]:
+        x = n.expand(x, (*before, *x.shape[-3:]))
     if x.rank < 4:
         return n.reshape(x, (*[1] * (4 - x.rank), *x.shape))
-    return n.reshape(x, (product(x.shape[:-3]), *x.shape[-3:]))
+    return x if x.rank == 4 else n.reshape(x, (product(x.shape[:-3]), *x.shape[-3:]))

@@ -80,6 +80,18 @@ def test_attention_with_masks() -> None:
     check(masked, q, k, v, numbers(5, 6))
 
 
+def test_attention_with_further_axes() -> None:
+    q, k, v = numbers(3, 2, 4, 5, 8), numbers(3, 2, 4, 7, 8, seed=1), numbers(3, 2, 4, 7, 8, seed=2)
+
+    def masked(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        masks = (mask, mask[:1], mask[0], mask[0, 0, 0] > 0)
+        return [F.scaled_dot_product_attention(q, k, v, m) for m in masks]
+
+    check(masked, q, k, v, numbers(3, 1, 1, 5, 7, seed=3))
+    check(F.scaled_dot_product_attention, q[0], k[0, :1], v[0, :1])
+    check(F.scaled_dot_product_attention, q, k[:, :1], v[:1])
+
+
 @pytest.mark.parametrize("batch_first", [True, False])
 def test_multi_head_attention(batch_first: bool) -> None:
     module = nn.MultiheadAttention(8, 2, batch_first=batch_first)
