@@ -11,9 +11,7 @@ from .layouts import allocate_in
 _THROUGH = frozenset({"reshape", "transpose", "concat", "pad"})
 
 
-def place_outputs(
-    graph: Graph, outputs: Sequence[View], last: frozenset[Value] = frozenset()
-) -> dict[Value, View]:
+def place_outputs(graph: Graph, outputs: Sequence[View], last: frozenset[Value] = frozenset()) -> dict[Value, View]:
     """A place for every value that an output or a concatenation asks to have there.
 
     Walks backwards from the outputs, through reshapes and transposes, into the operands of concatenations. A value that
