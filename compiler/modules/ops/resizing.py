@@ -41,7 +41,7 @@ def _nearest(n: AtenContext, x: Tensor, size: Any, scales: Any = None, *, spatia
 
 def _picked(n: AtenContext, x: Tensor, scales: Sequence[float | None], spatial: int, exact: bool) -> Tensor:
     """Nearest neighbours by the places that torch computes, whose own rounding decides where two are as near."""
-    real = np.float64 if x.dtype == "float64" else np.float32
+    real: Any = np.float64 if x.dtype == "float64" else np.float32
     whole = True
     for axis, scale in zip(range(x.rank - spatial, x.rank), scales):
         (size,), (count,) = n.static(x.shape[axis]), n.static(n.shape[axis])
@@ -53,7 +53,7 @@ def _picked(n: AtenContext, x: Tensor, scales: Sequence[float | None], spatial: 
     for axis, scale in zip(range(x.rank - spatial, x.rank), scales):
         (size,), (count,) = n.static(x.shape[axis]), n.static(n.shape[axis])
         step = real(1 / scale) if scale else real(size) / real(count)
-        centres = np.arange(count, dtype=real) + (0.5 if exact else 0)
+        centres: np.ndarray = np.arange(count).astype(real) + (0.5 if exact else 0.0)
         places = np.floor(centres * step).astype(np.int64)
         if count != size or not np.array_equal(places, np.arange(size)):
             x = n.emit("gather", x, n.constant(np.minimum(places, size - 1)), axis=axis)
