@@ -1,7 +1,7 @@
 """Positions of the smallest or largest element: one pass finds the extreme, the next its first place.
 
 Both passes are plain reductions, so that both become vector code. A NaN is the extreme wherever there is one, since the
-reduction lets it through.
+reduction lets it through. Short lines are written out element by element, in a loop over lines side by side.
 """
 
 from __future__ import annotations
@@ -11,14 +11,19 @@ import math
 from basalt.ops import TensorType
 from basalt.ops.types import is_float
 
-from ..codegen.body import Body
+from ..codegen.body import Access, Body
+from ..codegen.choices import stays
 from ..codegen.kernel import KernelBuilder
+from ..codegen.loop_nest import write_loops
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..codegen.terms import SUFFIX, register_suffix
 from ..ir import Node, Value
 from ..views import View, collapse
 from .elementwise import decode
+
+LONGEST = 16
+"""Most elements of a line that is written out."""
 
 
 @template("arg_min", "arg_max")
@@ -31,12 +36,18 @@ def arg(node: Node, lowering: Lowering) -> None:
     lines, strides = collapse(
         [source.shape[i] for i in kept], [[source.strides[i] for i in kept], [target.strides[i] for i in targets]]
     )
-    kernel = KernelBuilder(node.op)
-    body = Body(kernel, (), len(lines) + 1)
+    length = source.shape[axis]
+    is_short = stays((length,)) and 0 < length <= LONGEST
+    kernel = KernelBuilder(f"{node.op} of {length}" if is_short else node.op)
+    body = Body(kernel, (), len(lines) + 1, literal=LONGEST if is_short else 1)
     given = body.declare_input(_value(source), source, (*strides[0], source.strides[axis]))
     result = body.declare_output(_value(target), target, (*strides[1], 0))
+    if is_short and lines:
+        units, fewest = write_loops(body, lines, dict, lambda j, _: _short_line(body, node, (given, result), length, j))
+        lowering.add(kernel.call(units, source.size * 0.1 + 5.0, min_chunk=fewest))
+        return
     sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate(lines)]
-    n = kernel.parameter("n", source.shape[axis])
+    n = kernel.parameter("n", length)
     register = register_suffix(source.dtype)
     with kernel.block("for u in range(start, stop)"):
         body.start_row(decode(kernel, "u", sizes))
@@ -47,13 +58,38 @@ def arg(node: Node, lowering: Lowering) -> None:
         kernel.line(f"at = {n}")
         with kernel.block(f"for j in range({n})"):
             element = body.load(given, given.index(-1, "j"))
-            found = f"eq_{register}({element}, extreme)"
-            if is_float(source.dtype):
-                found = f"u8_bool(or_u8(bool_u8({found}), bool_u8(isnan_{register}({element}))))"
-            kernel.line(f"at = min_i64(at, select_i64({found}, j, {n}))")
+            kernel.line(f"at = min_i64(at, select_i64({_is_extreme(element, 'extreme', source.dtype)}, j, {n}))")
         suffix = SUFFIX[target.dtype]
         body.store(result, result.base, "at" if suffix == "i64" else f"cast_i64_{suffix}(at)")
     lowering.add(kernel.call(math.prod(lines), source.size * 0.4 + 5.0))
+
+
+def _short_line(body: Body, node: Node, places: tuple[Access, Access], length: int, variable: str) -> None:
+    """One line, all of whose elements are in registers."""
+    kernel, (given, result) = body.kernel, places
+    last = len(given.strides) - 1
+    register = register_suffix(given.dtype)
+    elements = [body.load(given, given.element(last - 1, variable, {last: place})) for place in range(length)]
+    extremes = list(elements)
+    while len(extremes) > 1:
+        pairs = [extremes[i : i + 2] for i in range(0, len(extremes), 2)]
+        joined = [f"r{node.op[4:]}_{register}({', '.join(pair)})" for pair in pairs if len(pair) == 2]
+        extremes = [kernel.define(text) for text in joined] + extremes[len(extremes) & ~1 :]
+    at = kernel.define(f"const_i32({length - 1})", "at")
+    for place in reversed(range(length - 1)):
+        found = _is_extreme(elements[place], extremes[0], given.dtype)
+        at = kernel.define(f"select_i32({found}, const_i32({place}), {at})", "at")
+    suffix = SUFFIX[result.dtype]
+    body.store(result, result.index(last - 1, variable), at if suffix == "i32" else f"cast_i32_{suffix}({at})")
+
+
+def _is_extreme(element: str, extreme: str, dtype: str) -> str:
+    """The source of whether an element is a line's extreme."""
+    register = register_suffix(dtype)
+    found = f"eq_{register}({element}, {extreme})"
+    if not is_float(dtype):
+        return found
+    return f"u8_bool(or_u8(bool_u8({found}), bool_u8(isnan_{register}({element}))))"
 
 
 def _value(view: View) -> Value:

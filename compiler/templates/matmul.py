@@ -77,8 +77,8 @@ def lower_product(lowering: Lowering, epilogue: Epilogue, a: Side, b: Side, attr
     views = epilogue.views()
     if len(epilogue.operand_values) > 2 and epilogue.operand_values[2] is not None:
         views.append(epilogue.operand(2).expanded(epilogue.shape))
-    lanes = tile_shape(dtype, rows, columns).lanes
-    transposes = agree(2 * columns <= lanes and rows > columns)
+    direct = tile_shape(dtype, rows, columns)
+    transposes = agree(2 * columns <= direct.lanes and rows > columns and _suits_dots(a, columns, direct))
     if transposes:
         # Too few columns for the lanes of a vector: the transposed product has more.
         a, b, rows, columns = b, a, columns, rows
@@ -106,6 +106,19 @@ def lower_product(lowering: Lowering, epilogue: Epilogue, a: Side, b: Side, attr
         [(*m, i) for m, i in zip(merged[2:], inner)],
     )
     lowering.add(product_call(product, epilogue, root(product.strides)))
+
+
+def _suits_dots(a: Side, columns: int, tile: TileShape) -> bool:
+    """Whether few columns are better computed as rows: inner products end with sums over lanes, tiles have empty lanes.
+
+    Rows that are not contiguous along the depth become the lanes of tiles then, whatever the depth.
+    """
+    if not a.swapped:
+        return True
+    depth = a.value.shape[-1]
+    dots = TileShape(min(columns, 4), 8 if columns == 1 else 4, tile.lanes, dot=True)
+    blocks = -(-columns // dots.rows)
+    return blocks * dots.nanoseconds(depth) / dots.columns < tile.nanoseconds(depth) / tile.rows
 
 
 def _add_split(
