@@ -61,7 +61,7 @@ def remembering(choices: Choices) -> Iterator[None]:
 
 
 def at_node(label: str) -> None:
-    """Choices from here on are those of a node; labels need not be unique, nodes come in order."""
+    """Choices from here on are those of a node; those of one label follow each other's."""
     _STATE.node, _STATE.count = label, 0
 
 

@@ -153,7 +153,8 @@ class Lowering:
         self._label = ", ".join(node.labels()) or (
             node.op if node.op != FUSED else "+".join(n.op for n in node.body.nodes)
         )
-        at_node(self._label)
+        # Nodes made from one of the caller's have its label all: what they hold of weights tells them apart.
+        at_node(f"{self._label} {node.op} {[v.shape for v in node.present[:2] if v.is_constant]}")
         before = len(self.calls)
         try:
             self._dispatch(node)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..codegen.body import Body
+from ..codegen.choices import stays
 from ..codegen.epilogue import Epilogue
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.terms import SUFFIX
@@ -25,6 +26,8 @@ READ_COST = 0.03
 """Nanoseconds a byte that is read from beyond the second-level cache."""
 UNIT = 10_000.0
 """Nanoseconds of work that are worth a unit of their own."""
+FEW_COLUMNS = 16
+"""Columns up to which a row of sums is finished without a loop."""
 MOST_UNITS = 64
 """Units beyond which finer ones do not spread the work any better."""
 
@@ -210,12 +213,23 @@ class ProductWriter:
             self.body.start_row({**indices, axis: "r"})
             known = self.body.hoist(axis + 1)
             kernel.line("base = (r - top) * pitch - first")
-            with kernel.block("for j in range(first, last)"):
+            with kernel.block(f"for j in range({self._columns()})"):
                 kernel.line(f"sum = load_{SUFFIX[self.dtype]}(tile, base + j)")
                 names = dict(known)
                 value = self.root("sum", names, "j") if self.root else "sum"
                 value = rounded(kernel, value, self.epilogue.root.output.dtype)
                 self.epilogue.finish(self.body, value, axis + 1, "j", names)
+
+    def _columns(self) -> str:
+        """The range of columns to finish.
+
+        Few stand in the source, since a loop over them would not fill vectors; not where they are another size for each
+        number of rows, as those of operands that are not packed may be.
+        """
+        p = self.product
+        if stays((p.columns,)) and p.right.panels and p.columns <= FEW_COLUMNS and self.panels <= self.group:
+            return str(p.columns)
+        return "first, last"
 
     def _cost(self) -> float:
         p, tile = self.product, self.product.tile

@@ -75,3 +75,18 @@ def test_strided_operands_and_results() -> None:
     check(
         m, {"x": numbers(1, (6, 5, 4))}, a=m.transpose(m.arg_max(turned, 1), permutation=(1, 0)), b=m.arg_min(turned, 0)
     )
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8", "int64"])
+@pytest.mark.parametrize("length", [1, 3, 8, 16, 17])
+def test_short_lines(op: str, dtype: str, length: int) -> None:
+    """Lines that are written out and the shortest that are not, with ties, the first of several NaN, and infinities."""
+    array = np.random.default_rng(length).integers(0, 4, (77, length)).astype(dtype)
+    if array.dtype.kind == "f":
+        array[::5, length // 2] = np.nan
+        array[::10, length - 1] = np.nan
+        array[1::5, length // 3] = np.inf
+        array[2::5, 0] = -np.inf
+    find(op, array, 1)
+    find(op, array.reshape(7, 11, length), 2, output_data_type="int64")

@@ -140,3 +140,14 @@ def test_panels_are_filled_with_zeros() -> None:
     np.testing.assert_array_equal(panels[:, 0], array[:, :, :4])
     np.testing.assert_array_equal(panels[:, 1, :, 0], array[:, :, 4])
     assert not panels[:, 1, :, 1:].any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("depth", [3, 20, 300])
+@pytest.mark.parametrize("columns", [1, 2, 4, 8, 15])
+def test_few_columns_of_many_rows(dtype: str, depth: int, columns: int) -> None:
+    """Tiles with empty lanes where inner products are short, inner products where they are long."""
+    m = Maker()
+    x, bias = m.input("x", dtype, (150, depth)), m.constant(numbers(3, (columns,), dtype), dtype)
+    y = m.add(m.matmul(x, m.constant(numbers(2, (depth, columns), dtype), dtype)), bias)
+    check(m, {"x": numbers(1, (150, depth), dtype)}, y=m.relu(y))
