@@ -144,12 +144,14 @@ class _Run:
     def __init__(self, chunks: Chunks, rows: np.ndarray, results: Sequence[np.ndarray], program: Any) -> None:
         self.chunks, self.rows, self.results, self.program = chunks, rows, results, program
         self.size = chunks.size
+        self.is_shared = False
         self.in_place = rows.dtype is chunks.dtype and rows.flags.c_contiguous and rows.flags.aligned
         self.next = itertools.count(0, self.size)
         self.errors: list[tuple[int, BaseException]] = []
 
     def go(self, team: int) -> None:
         """Raises the error of the first chunk that has one, whichever thread met it."""
+        self.is_shared = team > 1
         helpers = [threading.Thread(target=self._work, daemon=True) for _ in range(team - 1)]
         for helper in helpers:
             helper.start()
@@ -163,10 +165,9 @@ class _Run:
         start = 0
         try:
             buffer = None if self.in_place else np.empty((self.size, self.chunks._width), self.chunks.dtype)
-            spare = tuple(np.empty((self.size, *r.shape[1:]), r.dtype) for r in self.results)
             flags = self._flags()
             for start in self._starts():
-                self._chunk(start, buffer, spare, flags)
+                self._chunk(start, buffer, flags)
         except BaseException as error:
             self.errors.append((start, error))
 
@@ -178,24 +179,19 @@ class _Run:
         specs = self.program.spec.outputs if hasattr(self.program, "spec") else ()
         return tuple(np.empty(s.shape, numpy_dtype(s.dtype)) for s in specs[len(self.results) :])
 
-    def _chunk(
-        self,
-        start: int,
-        buffer: np.ndarray | None,
-        spare: tuple[np.ndarray, ...],
-        flags: tuple[np.ndarray, ...],
-    ) -> None:
+    def _chunk(self, start: int, buffer: np.ndarray | None, flags: tuple[np.ndarray, ...]) -> None:
         """Compute a chunk's results where they belong; the last, smaller one with some rows before it again."""
         chunks, stop = self.chunks, min(start + self.size, len(self.rows))
         rows = self.rows[stop - self.size : stop]
         if buffer is not None:
             np.copyto(buffer, rows, casting="unsafe")
             rows = buffer
-        last = stop - start < self.size
-        places = spare if last else tuple([r[start:stop] for r in self.results])
+        # Another thread may be at the rows before the last chunk, and kernels use results as memory of their own.
+        aside = self.is_shared and stop - start < self.size
+        places = tuple([np.empty_like(r[: self.size]) if aside else r[stop - self.size : stop] for r in self.results])
         found = chunks._computed(self.program, rows, (*places, *flags))
         if chunks.look is not None:
             chunks.look(rows, found)
-        if last:
+        if aside:
             for result, place in zip(self.results, places):
                 result[start:stop] = place[start - stop :]
