@@ -56,10 +56,9 @@ class Estimator:
         self._threads = threads
         self._executables: dict[tuple[str, ...], Executable] = {}
         self.n_features_in_ = facts.n_features
-        if facts.classes is not None:
-            self.classes_ = facts.classes
-        if facts.class_lists:
-            self.classes_ = list(facts.class_lists)
+        classes: Any = list(facts.class_lists) if facts.class_lists else facts.classes
+        if classes is not None:
+            self.classes_ = classes
         if facts.names_out is not None:
             self.get_feature_names_out = self._names_out
         if facts.feature_names is not None:
@@ -122,8 +121,9 @@ class Estimator:
             ValidationError: for wrong names, shapes and data types.
         """
         rows = feeds.get(INPUT) if isinstance(feeds, Mapping) and len(feeds) == 1 else None
-        fits = type(rows) is np.ndarray and rows.ndim == 2 and rows.dtype == self._facts.dtype
-        if not fits or rows.shape[1] != self.n_features_in_:
+        if not isinstance(rows, np.ndarray) or rows.ndim != 2 or rows.dtype != self._facts.dtype:
+            return self.executable().run(feeds)
+        if rows.shape[1] != self.n_features_in_:
             return self.executable().run(feeds)
         return dict(zip((spec.name for spec in self.outputs), self._whole.run(rows)))
 
