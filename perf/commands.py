@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        if os.environ.get("BASALT_DEBUG"):
+        if "traceback" in os.environ.get("BASALT_DEBUG", "").split(","):
             raise
         print(f"error: {error}", file=sys.stderr)
         return ERROR

@@ -35,7 +35,7 @@ BROKEN_PIPE = 141
 def cli(context: click.Context) -> None:
     """Compile neural-network models to machine code for this CPU, run and inspect them.
 
-    A MODEL is a .bsl file.
+    A MODEL is a .bsl or .onnx file.
     """
     help_if_alone(context)
 

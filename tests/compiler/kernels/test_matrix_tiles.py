@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from basalt.compiler.kernels import matrix_tiles, splitting
+from basalt.compiler.kernels import matrix_tiles, split_layout, splitting
 from basalt.compiler.kernels.target import matrix_products, matrix_products_of
 
 from . import loops
@@ -59,7 +59,7 @@ def test_split_products_are_as_exact_as_float32(rows: int, depth: int) -> None:
     rng = np.random.default_rng(depth)
     left = (rng.standard_normal((rows, depth)) * 10.0 ** rng.integers(-6, 6, (rows, depth))).astype(np.float32)
     right = rng.standard_normal((depth, 32)).astype(np.float32)
-    kernel, columns, steps = _split_kernel(), splitting.split_columns(right), splitting.steps_of(depth)
+    kernel, columns, steps = _split_kernel(), split_layout.split_columns(right), split_layout.steps_of(depth)
     pieces, flags = np.full((steps, 3, 16, 32), 0xFFFF, np.uint16), np.full(1, 5, np.int64)
     acc = np.zeros((32, 32), np.float32)
     kernel([acc, left, pieces, columns, flags, rows, depth, steps], 0, 1)
@@ -78,7 +78,7 @@ def test_numbers_that_cannot_be_split_are_told(number: float) -> None:
     left[2, 39], right[39, :4] = number, (0, 1, -1, 0.5)
     pieces, flags = np.zeros((2, 3, 16, 32), np.uint16), np.zeros(1, np.int64)
     acc = np.zeros((32, 32), np.float32)
-    _split_kernel()([acc, left, pieces, splitting.split_columns(right), flags, 5, 40, 2], 0, 1)
+    _split_kernel()([acc, left, pieces, split_layout.split_columns(right), flags, 5, 40, 2], 0, 1)
     assert flags[0] == 1 << 2
     with np.errstate(all="ignore"):
         expected = (left.astype(np.float64) @ right.astype(np.float64)).astype(np.float32)
@@ -110,7 +110,7 @@ def k(table, start, stop):
 def test_pieces_add_up_to_the_numbers() -> None:
     rng = np.random.default_rng(1)
     array = (rng.standard_normal((37, 45)) * 10.0 ** rng.integers(-20, 20, (37, 45))).astype(np.float32)
-    panels = splitting.split_columns(array)
+    panels = split_layout.split_columns(array)
     assert panels.shape == (2, 2, 3, 16, 32, 2)
     numbers = (panels.astype(np.uint32) << 16).view(np.float32).astype(np.float64).sum(axis=2)
     together = numbers.transpose(1, 2, 4, 0, 3).reshape(64, 64)
