@@ -79,4 +79,7 @@ def test_all_core_operators_are_there_but_for_those_listed() -> None:
     }
     missing = {name for name in core if find(name if "." in name else f"{name}.default") is None}
     listed = _listed("| core operators | why |")
-    assert {name.removeprefix("aten::").partition(".")[0] for name in missing if not name.endswith(".out")} == listed
+    names = {name.removeprefix("aten::").partition(".")[0] for name in missing if not name.endswith(".out")}
+    # Which names torch lists of itself depends on what it has been asked for in this process.
+    assert names <= listed
+    assert not [name for name in listed if find(f"aten::{name}.default") is not None]
