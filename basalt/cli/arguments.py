@@ -18,6 +18,8 @@ __all__ = [
     "by_name",
     "help_if_alone",
     "model_argument",
+    "random_input_option",
+    "random_seed_option",
     "shape_options",
 ]
 
@@ -97,6 +99,17 @@ NAMED_FILE = NamedFile()
 NAMED_SHAPE = NamedShape()
 NAMED_SIZE = NamedSize()
 model_argument = click.argument("model", type=MODEL)
+random_input_option = click.option(
+    "--input",
+    "inputs",
+    type=NAMED_FILE,
+    metavar=NAMED_FILE.name,
+    multiple=True,
+    help="An input's values; random numbers where none are given.",
+)
+random_seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Of the random numbers."
+)
 
 
 def shape_options(command: _Decorated) -> _Decorated:

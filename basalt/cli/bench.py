@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import basalt
-from basalt.cli.arguments import NAMED_FILE, model_argument, shape_options
+from basalt.cli.arguments import model_argument, random_input_option, random_seed_option, shape_options
 from basalt.cli.output import compiling, json_option, measuring, print_json, print_table, seconds_text
 
 if TYPE_CHECKING:
@@ -50,14 +50,7 @@ class Ratio:
 @click.command("bench")
 @model_argument
 @click.option("--against", type=click.Choice(["ort"]), help="Measure another library too: ort is ONNX Runtime.")
-@click.option(
-    "--input",
-    "inputs",
-    type=NAMED_FILE,
-    metavar=NAMED_FILE.name,
-    multiple=True,
-    help="An input's values; random numbers where none are given.",
-)
+@random_input_option
 @shape_options
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]")
 @click.option("--rounds", type=click.IntRange(min=5), metavar="N", default=30, show_default=True, help="Turns of each.")
@@ -68,9 +61,7 @@ class Ratio:
     show_default=True,
     help="The greatest difference of outputs, in parts of an output's greatest magnitude.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Of the random numbers."
-)
+@random_seed_option
 @json_option
 def bench_command(
     model: Path,
@@ -92,7 +83,7 @@ def bench_command(
     from basalt.cli import feeding, models
 
     loaded = models.load_any(model, shapes)
-    feeds, sizes = feeding.feeds_and_sizes(loaded, inputs, shapes, dims, seed)
+    feeds, sizes = feeding.feeds_and_sizes(loaded, feeding.input_files(loaded, inputs), shapes, dims, seed)
     if threads is not None:
         models.set_threads(threads)
     with compiling() as show:

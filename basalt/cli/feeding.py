@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,17 @@ if TYPE_CHECKING:
     from basalt.compiler.executable import Executable
     from basalt.compiler.onnx.model import OnnxExecutable
 
-__all__ = ["feeds_and_sizes"]
+__all__ = ["feeds_and_sizes", "input_files"]
+
+
+def input_files(model: Executable | OnnxExecutable, inputs: Sequence[tuple[str | None, Path]]) -> dict[str, Path]:
+    """The files of ``--input`` by name of an input; raises click.UsageError for names that the model lacks."""
+    return by_name("--input", inputs, [spec.name for spec in model.inputs], "input")
 
 
 def feeds_and_sizes(
     model: Executable | OnnxExecutable,
-    inputs: Sequence[tuple[str | None, Path]],
+    files: Mapping[str, Path],
     shapes: Sequence[tuple[str, tuple[int, ...]]],
     dims: Sequence[tuple[str, int]],
     seed: int = 0,
@@ -31,12 +36,10 @@ def feeds_and_sizes(
     Says on stderr which sizes were assumed. Raises click.UsageError and click.ClickException for names that the model
     lacks, sizes that it does not allow and files that cannot be read.
     """
-    declared = {spec.name: spec for spec in model.inputs}
-    files = by_name("--input", inputs, list(declared), "input")
     feeds = {name: arrays.read(path) for name, path in files.items()}
     given = {name: array.shape for name, array in feeds.items()}
     resolve: Any = models.resolve if isinstance(model, basalt.Executable) else models.resolve_steps
     sizes: models.Sizes = resolve(model, shapes, dims, given)
     sizes.note()
-    missing = [spec for name, spec in declared.items() if name not in feeds]
+    missing = [spec for spec in model.inputs if spec.name not in feeds]
     return feeds | arrays.random_feeds(missing, sizes.shapes, seed), sizes

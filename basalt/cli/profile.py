@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from basalt.cli.arguments import NAMED_FILE, model_argument, shape_options
+from basalt.cli.arguments import model_argument, random_input_option, random_seed_option, shape_options
 from basalt.cli.output import compiling, json_option, measuring, print_json, print_table, seconds_text
 
 if TYPE_CHECKING:
@@ -23,20 +23,11 @@ _LABEL = 48
 
 @click.command("profile")
 @model_argument
-@click.option(
-    "--input",
-    "inputs",
-    type=NAMED_FILE,
-    metavar=NAMED_FILE.name,
-    multiple=True,
-    help="An input's values; random numbers where none are given.",
-)
+@random_input_option
 @shape_options
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]")
 @click.option("--repeats", type=click.IntRange(min=1), metavar="N", default=20, show_default=True, help="Runs.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Of the random numbers."
-)
+@random_seed_option
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Print only the N rows that take longest.")
 @click.option(
     "--trace",
@@ -68,7 +59,7 @@ def profile_command(
     from basalt.runtime.threads import THREADS
 
     loaded = models.load(model, shapes)
-    feeds, sizes = feeding.feeds_and_sizes(loaded, inputs, shapes, dims, seed)
+    feeds, sizes = feeding.feeds_and_sizes(loaded, feeding.input_files(loaded, inputs), shapes, dims, seed)
     if threads is not None:
         models.set_threads(threads)
     with compiling() as show:

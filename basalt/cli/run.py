@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import basalt
-from basalt.cli.arguments import NAMED_FILE, by_name, model_argument, shape_options
+from basalt.cli.arguments import NAMED_FILE, model_argument, shape_options
 from basalt.cli.output import compiling, json_option, note, print_json, print_table, seconds_text
 from basalt.cli.row_options import RowOptions, row_options
 
@@ -64,7 +63,7 @@ def run_command(
     The header of a table is checked against the names of an estimator's features, in any order. The results of rows are
     CSV on stdout unless there is an --output.
     """
-    from basalt.cli import arrays, models
+    from basalt.cli import arrays, feeding, models
 
     if threads is not None:
         models.set_threads(threads)
@@ -77,16 +76,9 @@ def run_command(
     if output is not None:
         arrays.check_target(output)
     loaded = models.load_any(model, shapes)
-    declared = {spec.name: spec for spec in loaded.inputs}
-    files = by_name("--input", inputs, list(declared), "input")
-    _check_given(list(declared), files, [name for name, _ in shapes], fill)
-    feeds = {name: arrays.read(path) for name, path in files.items()}
-    given = {name: array.shape for name, array in feeds.items()}
-    resolve: Any = models.resolve if isinstance(loaded, basalt.Executable) else models.resolve_steps
-    sizes = resolve(loaded, shapes, dims, given)
-    sizes.note()
-    missing = [spec for name, spec in declared.items() if name not in feeds]
-    feeds |= arrays.random_feeds(missing, sizes.shapes, seed)
+    files = feeding.input_files(loaded, inputs)
+    _check_given([spec.name for spec in loaded.inputs], files, [name for name, _ in shapes], fill)
+    feeds, sizes = feeding.feeds_and_sizes(loaded, files, shapes, dims, seed)
     report, outputs = _run(loaded, feeds, sizes.shapes)
     report = {"shapes": sizes.shapes} | report
     outputs = arrays.flattened(outputs)
