@@ -10,14 +10,11 @@ import pytest
 
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import Value
-from basalt.compiler.passes.context import Context
 from basalt.compiler.passes.fold_normalisation import REWRITES, fold_normalisation
-from basalt.compiler.text import print_graph
-from basalt.compiler.verify import verify
 
 from ..graphs import assert_near
 from ..making import Maker
-from . import expected
+from .rewritten import Result, check_guards, check_texts, rewritten
 
 Build = Callable[[Maker, np.random.Generator], Any]
 
@@ -119,21 +116,12 @@ LEFT: dict[str, tuple[Build, str]] = {
 }
 
 
-def _run(build: Build) -> tuple[Any, Any, Context]:
-    m = Maker()
-    graph = m.graph(y=build(m, np.random.default_rng(1)))
-    context = Context(m.constants, collect_notes=True)
-    after = fold_normalisation(graph, context)
-    verify(after, m.constants)
-    return graph, after, context
+def _run(build: Build) -> Result:
+    return rewritten(fold_normalisation, lambda m: build(m, np.random.default_rng(1)))
 
 
 def test_graphs_are_as_expected() -> None:
-    texts = {}
-    for name, build in FOLDED.items():
-        before, after, context = _run(build)
-        texts[name] = "\n\n".join(print_graph(g, context.constants).strip() for g in (before, after))
-    expected.check("fold_normalisation", texts)
+    check_texts("fold_normalisation", {case: _run(build) for case, build in FOLDED.items()})
 
 
 @pytest.mark.parametrize("name", FOLDED)
@@ -161,8 +149,7 @@ def test_an_overflow_on_the_way_is_no_reason_to_stop() -> None:
 
 
 def test_every_guard_is_tested() -> None:
-    remarks = {remark for r in REWRITES for remark, _ in r.guards}
-    assert {remark for _, remark in LEFT.values()} == remarks
+    check_guards(REWRITES, LEFT)
 
 
 def test_labels_of_both_nodes_stay() -> None:

@@ -10,14 +10,11 @@ import pytest
 
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import Value
-from basalt.compiler.passes.context import Context
 from basalt.compiler.passes.fuse_attention import LEAST, REWRITES, fuse_attention
-from basalt.compiler.text import print_graph
-from basalt.compiler.verify import verify
 
 from ..graphs import assert_near
 from ..making import Maker
-from . import expected
+from .rewritten import Result, check_guards, check_texts, rewritten
 
 ROWS = KEYS = 1024
 Build = Callable[[Maker], Value]
@@ -80,22 +77,13 @@ LEFT: dict[str, tuple[Build, str | None]] = {
 }
 
 
-def _run(build: Build) -> tuple[Any, Any, Context]:
-    m = Maker()
-    graph = m.graph(y=build(m))
-    context = Context(m.constants, collect_notes=True)
-    after = fuse_attention(graph, context)
-    verify(after, m.constants)
-    return graph, after, context
+def _run(build: Build) -> Result:
+    return rewritten(fuse_attention, lambda m: build(m))
 
 
 def test_graphs_are_as_expected() -> None:
     assert ROWS * KEYS == LEAST
-    texts = {}
-    for name, build in FOLDED.items():
-        before, after, context = _run(build)
-        texts[name] = "\n\n".join(print_graph(g, context.constants).strip() for g in (before, after))
-    expected.check("fuse_attention", texts)
+    check_texts("fuse_attention", {case: _run(build) for case, build in FOLDED.items()})
 
 
 @pytest.mark.parametrize("name", FOLDED)
@@ -116,5 +104,4 @@ def test_left_alone(name: str) -> None:
 
 
 def test_every_guard_is_tested() -> None:
-    remarks = {remark for r in REWRITES for remark, _ in r.guards if remark}
-    assert {remark for _, remark in LEFT.values() if remark} == remarks
+    check_guards(REWRITES, LEFT)

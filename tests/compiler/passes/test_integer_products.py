@@ -11,16 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from basalt.compiler.interpret import interpret
-from basalt.compiler.ir import Graph, Value
+from basalt.compiler.ir import Value
 from basalt.compiler.passes.context import Context
 from basalt.compiler.passes.dead_code import dead_code
 from basalt.compiler.passes.integer_products import REWRITES, integer_products
-from basalt.compiler.text import print_graph
-from basalt.compiler.verify import verify
 
 from ..graphs import assert_near
 from ..making import Maker
-from . import expected
+from .rewritten import Result, check_guards, check_texts, rewritten
 
 Build = Callable[[Maker, np.random.Generator], Value]
 
@@ -106,21 +104,12 @@ LEFT: dict[str, tuple[Build, str | None]] = {
 }
 
 
-def _run(build: Build) -> tuple[Graph, Graph, Context]:
-    m = Maker()
-    graph = m.graph(y=build(m, np.random.default_rng(1)))
-    context = Context(m.constants, collect_notes=True)
-    after = integer_products(graph, context)
-    verify(after, m.constants)
-    return graph, after, context
+def _run(build: Build) -> Result:
+    return rewritten(integer_products, lambda m: build(m, np.random.default_rng(1)))
 
 
 def test_graphs_are_as_expected() -> None:
-    texts = {}
-    for name, build in FOLDED.items():
-        before, after, context = _run(build)
-        texts[name] = "\n\n".join(print_graph(g, context.constants).strip() for g in (before, after))
-    expected.check("integer_products", texts)
+    check_texts("integer_products", {case: _run(build) for case, build in FOLDED.items()})
 
 
 @pytest.mark.parametrize("name", FOLDED)
@@ -141,8 +130,7 @@ def test_left_alone(name: str) -> None:
 
 
 def test_every_guard_is_tested() -> None:
-    remarks = {remark for r in REWRITES for remark, _ in r.guards if remark}
-    assert {remark for _, remark in LEFT.values() if remark} == remarks
+    check_guards(REWRITES, LEFT)
 
 
 @settings(max_examples=60)
