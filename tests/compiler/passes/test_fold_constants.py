@@ -10,6 +10,7 @@ import pytest
 
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import Graph, Value
+from basalt.compiler.passes import fold_constants as fold_module
 from basalt.compiler.passes.context import Context
 from basalt.compiler.passes.fold_constants import SMALL_BYTES, fold_constants
 from basalt.compiler.text import print_graph
@@ -92,7 +93,56 @@ def test_growth_is_bounded(build: Any, grows: bool) -> None:
     m = Maker()
     after, context = _fold(m, y=build(m))
     assert bool(after.nodes) == grows
-    assert [("bytes would replace" in note) for note in context.notes] == [True] * grows
+    assert [("bytes would be added" in note) for note in context.notes] == [True] * grows
+
+
+def _filled_filter(m: Maker) -> Value:
+    filled = m.expand(m.constant(0.5), (40, 30, 5, 5))
+    return m.conv2d(m.input("x", "float32", (1, 30, 6, 6)), filled)
+
+
+def _filter_of_factors(m: Maker) -> Value:
+    factors = m.mul(m.constant(np.ones((200, 1))), m.constant(np.arange(200).reshape(1, 200)))
+    return m.matmul(m.input("x", "float32", (3, 200)), m.transpose(m.relu(factors)))
+
+
+def _filter_of_nibbles(m: Maker) -> Value:
+    return m.gemm(m.input("x", "float32", (3, BIG)), _dequantised(m, "int4"))
+
+
+@pytest.mark.parametrize("build", [_filled_filter, _filter_of_factors, _filter_of_nibbles])
+def test_weights_are_computed_whatever_their_size(build: Any) -> None:
+    m = Maker()
+    y = build(m)
+    after, _ = _fold(m, y=y)
+    assert len(after.nodes) == 1 and after.nodes[0].present[1].is_constant
+    assert after.nodes[0].present[1].type.nbytes > SMALL_BYTES
+    x = np.random.default_rng(0).standard_normal(after.inputs[0].shape).astype(np.float32)
+    assert_identical(interpret(m.graph(y=y), m.constants, {"x": x}), interpret(after, m.constants, {"x": x}))
+
+
+def test_filled_weights_take_no_memory() -> None:
+    m = Maker()
+    filled = m.expand(m.constant(0.5), (1 << 20, 1 << 5))
+    after, _ = _fold(m, y=m.matmul(m.input("x", "float32", (3, 1 << 20)), filled))
+    assert m.constants.array(after.nodes[0].present[1]).strides == (0, 0)
+
+
+def test_the_growth_of_all_weights_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fold_module, "GROWN_BYTES", 3 * SMALL_BYTES - 1)
+    m = Maker()
+    x = m.input("x", "float32", (1, 1))
+    products = [m.matmul(x, m.expand(m.constant(float(i)), (1, BIG))) for i in range(4)]
+    after, context = _fold(m, y=m.concat(products, 0))
+    assert [n.op for n in after.nodes].count("expand") == 2
+    assert any("bytes would be added" in note for note in context.notes)
+
+
+def test_only_what_is_constant_counts_as_weights() -> None:
+    m = Maker()
+    x = m.input("x", "float32", (BIG, 1))
+    after, _ = _fold(m, y=m.matmul(m.constant(np.ones((2, BIG))), m.add(x, m.expand(m.constant(1.0), (BIG, 1)))))
+    assert [n.op for n in after.nodes] == ["expand", "add", "matmul"]
 
 
 def test_expensive_operators_stay() -> None:
