@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from basalt.serialization import TensorSpec
 
     from .codegen.choices import Choices
+    from .tuning.report import TuningReport
 
 __all__ = ["Executable"]
 
@@ -152,6 +153,38 @@ class Executable:
         assert not isinstance(program, Pending)
         self._keep(program)
         return program
+
+    def tune(
+        self,
+        feeds: Mapping[str, Any],
+        *,
+        seconds: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> TuningReport:
+        """Measure other kernels than those estimated to be best for these inputs; the faster ones are used from then on.
+
+        What is found is remembered beside the compiled kernels: any model that holds an equal operator profits, in
+        every process. Sums may be taken in another order afterwards, so that results change within rounding.
+
+        Args:
+            feeds: an array for each input, such as will be common.
+            seconds: no trial begins after so many. None for no limit: some minutes for large models.
+            progress: called with the number of trials done and the number expected.
+
+        Raises:
+            ValidationError: for missing or unknown names, other data types, and shapes that the graph does not allow.
+            InvalidStateError: after ``destroy``.
+            UnsupportedError: for an operator that cannot be compiled.
+        """
+        self.check_usable("tune")
+        from .tuning.search import tune
+
+        graph = self._specialized(bind_sizes(self._graph.inputs, self._shapes_of(feeds)))
+        report = tune(graph, self._constants, feeds, threads=self._threads, seconds=seconds, progress=progress)
+        if report.changed:
+            self._program = None
+            self._programs.clear()
+        return report
 
     def source(self, shapes: Mapping[str, Iterable[int]] | None = None) -> str:
         """The generated code of the program for these shapes (as for ``compile``): Python source for Numba."""

@@ -7,11 +7,13 @@ from functools import partial
 
 from basalt.runtime.spec import KernelCode, ProgramSpec, Row, Slot, TensorSpec
 
+from .codegen.choices import measured
 from .codegen.kernel import Call
 from .codegen.lowering import Lowering
 from .codegen.work import bytes_moved
 from .ir import Constants, Graph
 from .memory import plan_memory
+from .tuning.table import measured_choices
 from .views import Storage, View
 
 
@@ -32,9 +34,16 @@ def compile_spec(graph: Graph, constants: Constants, *, optimise: bool = True) -
 
 
 def lower_graph(graph: Graph, constants: Constants) -> ProgramSpec:
-    """The program of a graph that has gone through the pipeline."""
+    """The program of a graph that has gone through the pipeline, with the choices that were measured for its nodes."""
     lowering = Lowering(graph, constants)
-    lowering.run()
+    with measured(measured_choices()):
+        lowering.run()
+    return assemble(lowering)
+
+
+def assemble(lowering: Lowering) -> ProgramSpec:
+    """The program that a lowering gave the calls of."""
+    graph = lowering.graph
     arena = plan_memory(lowering.calls)
     kernels: dict[str, int] = {}
     codes: list[KernelCode] = []

@@ -6,15 +6,17 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from basalt.cli.arguments import model_argument, shape_options
-from basalt.cli.output import compiling, json_option, print_json, print_table, seconds_text
+from basalt.cli.arguments import model_argument, random_input_option, random_seed_option, shape_options
+from basalt.cli.output import compiling, json_option, measuring, print_json, print_table, seconds_text
 
 if TYPE_CHECKING:
     from basalt.cli.models import Sizes
+    from basalt.compiler.executable import Executable
+    from basalt.compiler.tuning.report import TuningReport
     from basalt.runtime.cache_files import KernelKey
     from basalt.runtime.spec import KernelCode, ProgramSpec
 
@@ -37,28 +39,59 @@ class Compiled:
 @click.command("compile")
 @model_argument
 @shape_options
+@click.option("--tune", is_flag=True, help="Measure other kernels than the estimated best ones, and keep the faster.")
+@click.option("--tune-seconds", type=click.FloatRange(min=0), metavar="S", help="Begin no trial after so long.")
+@random_input_option
+@random_seed_option
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to tune for.  [default: one a core]")
 @json_option
 def compile_command(
     model: Path,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
     dims: tuple[tuple[str, int], ...],
+    tune: bool,
+    tune_seconds: float | None,
+    inputs: tuple[tuple[str | None, Path], ...],
+    seed: int,
+    threads: int | None,
     as_json: bool,
 ) -> None:
     """Compile MODEL's kernels into the cache.
 
     Later runs for the same sizes, in any process, then need no compiler. The table tells for each kernel what it
     computes, how long compiling it took or that it was in the cache, and how many calls of it the model makes.
+
+    With --tune, the model is run first, on the given inputs or random ones, with other kernels than those that are
+    estimated to be the fastest. Those that are faster are remembered in the cache, for all models that hold an equal
+    operator. Run it on a machine that does nothing else.
     """
-    from basalt.cli import models
+    from basalt.cli import feeding, models
 
     start = time.perf_counter()
+    if not tune and (inputs or tune_seconds is not None or threads is not None):
+        raise click.UsageError("--input, --threads and --tune-seconds say how to tune; give --tune too")
     loaded = models.load(model, shapes)
-    sizes = models.resolve(loaded, shapes, dims)
-    sizes.note()
+    report = None
+    if tune:
+        feeds, sizes = feeding.feeds_and_sizes(loaded, feeding.input_files(loaded, inputs), shapes, dims, seed)
+        if threads is not None:
+            models.set_threads(threads)
+        report = _tune(loaded, feeds, tune_seconds)
+    else:
+        sizes = models.resolve(loaded, shapes, dims)
+        sizes.note()
     spec = models.plan(loaded, sizes)
     entries = _compile(spec)
     _check_kept(spec)
-    _print(sizes, entries, time.perf_counter() - start, as_json)
+    _print(sizes, entries, report, time.perf_counter() - start, as_json)
+
+
+def _tune(model: Executable, feeds: dict[str, Any], seconds: float | None) -> TuningReport:
+    with measuring("tuning") as show:
+        report = model.tune(feeds, seconds=seconds, progress=show)
+    if not report.kept:
+        raise click.ClickException("what was measured could not be kept in the cache")
+    return report
 
 
 def _compile(spec: ProgramSpec) -> list[Compiled]:
@@ -114,7 +147,7 @@ def _check_kept(spec: ProgramSpec) -> None:
         raise click.ClickException(f"{lost} of {len(keys)} kernels could not be kept in the cache ({place})")
 
 
-def _print(sizes: Sizes, entries: list[Compiled], seconds: float, as_json: bool) -> None:
+def _print(sizes: Sizes, entries: list[Compiled], tuned: TuningReport | None, seconds: float, as_json: bool) -> None:
     from basalt.runtime.kernel_cache import cache_info
 
     compiled = [entry.seconds for entry in entries if entry.seconds is not None]
@@ -123,8 +156,13 @@ def _print(sizes: Sizes, entries: list[Compiled], seconds: float, as_json: bool)
     if as_json:
         report = {"shapes": sizes.shapes, "dims": sizes.dims, "seconds": seconds, "cache": folder}
         counts = {"compiled": len(compiled), "found": found, "compile_seconds": sum(compiled)}
+        if tuned is not None:
+            changed = [change._asdict() for change in tuned.changed]
+            counts |= {"tuning": {"trials": tuned.trials, "seconds": tuned.seconds, "changed": changed}}
         print_json(report | counts | {"kernels": [asdict(entry) for entry in entries]})
         return
+    if tuned is not None:
+        _print_tuned(tuned)
     rows = [
         [_short(entry.what), _code_text(entry.seconds), str(entry.calls or ""), _short(entry.operators)]
         for entry in entries
@@ -134,6 +172,19 @@ def _print(sizes: Sizes, entries: list[Compiled], seconds: float, as_json: bool)
     took = f" in {seconds_text(sum(compiled))}" if compiled else ""
     print(f"\n{len(compiled)} compiled{took}, {found} found in the cache ({folder})")
     print(f"{seconds_text(seconds)} in all{f', for {dims}' if dims else ''}")
+
+
+def _print_tuned(report: TuningReport) -> None:
+    """What is chosen otherwise now, and the time that it saves."""
+    rows = [
+        [_short(c.kernel), seconds_text(c.before), seconds_text(c.after), _short(c.label)]
+        for c in sorted(report.changed, key=lambda c: c.after - c.before)
+    ]
+    if rows:
+        print_table(["tuned", "before", "after", "operators"], rows, right=["before", "after"])
+    saved = sum(c.before - c.after for c in report.changed)
+    found = f"{len(rows)} kernels chosen otherwise save {seconds_text(saved)} a run" if rows else "nothing was faster"
+    print(f"{report.trials} trials in {seconds_text(report.seconds)}: {found}\n")
 
 
 def _code_text(seconds: float | None) -> str:

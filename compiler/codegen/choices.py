@@ -5,20 +5,35 @@ have to be compiled. What the first program of a graph chose at a node is chosen
 
 Choices can also be settled: made once, for sizes that are named beforehand. Programs then follow them without adding to
 them, so that none depends on which others there were before it.
+
+What was measured to be best (:mod:`basalt.compiler.tuning`) goes before all of that.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
-__all__ = ["Choices", "agree", "at_node", "choose", "prefer", "remembering", "stays"]
+__all__ = [
+    "Choices",
+    "Decision",
+    "agree",
+    "at_node",
+    "choose",
+    "measured",
+    "prefer",
+    "remembering",
+    "stays",
+]
 
 WORSE = 1.5
 """How many times the best choice's cost an earlier one's may be."""
 LIKE = 4
 """How many times smaller or larger a size may be for an earlier choice between two ways to hold."""
+NEAR = 2.5
+"""How many times the best choice's estimated cost another one's may be to be worth measuring."""
 
 
 class Choices:
@@ -41,10 +56,23 @@ class Choices:
         return copied
 
 
+class Decision(NamedTuple):
+    """A choice that was made at a node, and what else could have been chosen."""
+
+    key: str
+    """The node's signature, the place among its choices, and the options: equal for equal nodes of any model."""
+    made: int
+    others: tuple[int, ...]
+    """The options that are not much worse by their estimated cost."""
+
+
 class _State(threading.local):
     choices: Choices | None = None
     node = ""
     count = 0
+    best: Mapping[str, int] | None = None
+    decisions: list[Decision] | None = None
+    signature: Callable[[], str] | None = None
 
 
 _STATE = _State()
@@ -60,9 +88,30 @@ def remembering(choices: Choices) -> Iterator[None]:
         _STATE.choices = None
 
 
-def at_node(label: str) -> None:
-    """Choices from here on are those of a node; those of one label follow each other's."""
-    _STATE.node, _STATE.count = label, 0
+@contextmanager
+def measured(best: Mapping[str, int], decisions: list[Decision] | None = None) -> Iterator[None]:
+    """Have choices in the block be those of ``best``, by key of the decision, where it has one.
+
+    Args:
+        best: options by :attr:`Decision.key`.
+        decisions: where to list what was decided; None if nobody wants to know.
+    """
+    before = _STATE.best, _STATE.decisions
+    _STATE.best, _STATE.decisions = best, decisions
+    try:
+        yield
+    finally:
+        _STATE.best, _STATE.decisions = before
+
+
+def at_node(label: str, signature: Callable[[], str] | None = None) -> None:
+    """Choices from here on are those of a node.
+
+    Args:
+        label: choices of one label follow each other's.
+        signature: gives the text that measured choices know the node by; None if they don't.
+    """
+    _STATE.node, _STATE.count, _STATE.signature = label, 0, signature
 
 
 def _place() -> tuple[str, int]:
@@ -77,12 +126,32 @@ def choose(options: Sequence[int], cost: Callable[[int], float], best: int | Non
     That is ``best`` if it is stated, else the one of least cost, the first of several.
     """
     best = min(options, key=cost) if best is None else best
+    place = _place()
+    found = _decided(place[1], tuple(options), best, cost)
+    if found is not None:
+        return found
     choices = _STATE.choices
     if choices is None:
         return best
-    key = (*_place(), tuple(options))
-    earlier = choices.made.setdefault(key, best)
+    earlier = choices.made.setdefault((*place, tuple(options)), best)
     return earlier if cost(earlier) <= WORSE * cost(best) else best
+
+
+def _decided(place: int, options: tuple[int, ...], best: int, cost: Callable[[int], float] | None) -> int | None:
+    """The measured choice, if there is one; it is noted if somebody wants to know."""
+    wanted = _STATE.decisions is not None
+    if not (_STATE.best or wanted) or _STATE.signature is None:
+        return None
+    key = f"{_STATE.signature()}/{place}/{','.join(map(str, options))}"
+    found = (_STATE.best or {}).get(key)
+    if found not in options:
+        found = None
+    if _STATE.decisions is not None:
+        made = best if found is None else found
+        limit = None if cost is None else NEAR * cost(best)
+        others = tuple(o for o in options if o != made and (cost is None or limit is None or cost(o) <= limit))
+        _STATE.decisions.append(Decision(key, made, others))
+    return found
 
 
 def stays(sizes: Sequence[int]) -> bool:
@@ -95,10 +164,14 @@ def stays(sizes: Sequence[int]) -> bool:
 
 def prefer(best: bool, size: int) -> bool:
     """Which of two ways to go that both work: an earlier program's if the size is not far from its, else ``best``."""
+    place = _place()
+    found = _decided(place[1], (0, 1), int(best), None)
+    if found is not None:
+        return bool(found)
     choices = _STATE.choices
     if choices is None:
         return best
-    way, before = choices.ways.setdefault(_place(), (best, size))
+    way, before = choices.ways.setdefault(place, (best, size))
     return way if before <= LIKE * size and size <= LIKE * before else best
 
 

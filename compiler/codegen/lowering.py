@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from .epilogue import Epilogue
 from .kernel import Call, KernelBuilder
 from .layouts import allocate_in, channels_last
 from .placement import place_outputs
+from .signature import node_signature
 from .work import arithmetic_dtype, operations_of
 
 
@@ -32,6 +34,8 @@ class Lowering:
         self.graph = graph
         self.constants = constants
         self.calls: list[Call] = []
+        self.spans: list[tuple[int, int]] = []
+        """For each node lowered the first of its calls, and the one after the last."""
         self.constant_arrays: list[np.ndarray] = []
         self._views: dict[Value, View] = {}
         self._constant_views: dict[int, View] = {}
@@ -154,7 +158,8 @@ class Lowering:
             node.op if node.op != FUSED else "+".join(n.op for n in node.body.nodes)
         )
         # Nodes made from one of the caller's have its label all: what they hold of weights tells them apart.
-        at_node(f"{self._label} {node.op} {[v.shape for v in node.present[:2] if v.is_constant]}")
+        label = f"{self._label} {node.op} {[v.shape for v in node.present[:2] if v.is_constant]}"
+        at_node(label, partial(node_signature, node, self._last))
         before = len(self.calls)
         try:
             self._dispatch(node)
@@ -166,6 +171,7 @@ class Lowering:
             self.copy(temporary, place)
         self._copies.clear()
         self._note_work(node, before)
+        self.spans.append((before, len(self.calls)))
 
     def _note_work(self, node: Node, first: int) -> None:
         """Put a node's arithmetic down to the costliest of its calls; the others prepare for it."""

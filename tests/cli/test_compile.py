@@ -99,3 +99,23 @@ def test_a_cache_that_cannot_be_written_is_an_error(bslc: Bslc, models: Mapping[
     warning, error = done.err.splitlines()
     assert warning.startswith(f"warning: compiled kernels cannot be kept in {folder}: ")
     assert error == f"error: 2 of 2 kernels could not be kept in the cache ({folder})"
+
+
+def test_tuning_tries_other_kernels_and_tells_what_came_of_it(
+    bslc: Bslc, models: Mapping[str, Path], own_cache: Path
+) -> None:
+    environment = cached_in(own_cache)
+    arguments = [models["affine"], "--dim", "n=64", "--tune", "--threads", "1"]
+    done = bslc("compile", *arguments, environment=environment)
+    assert (done.status, done.err) == (0, "")
+    assert " trials in " in done.out
+    report = json.loads(bslc("compile", *arguments, "--json", environment=environment).out)
+    assert set(report["tuning"]) == {"trials", "seconds", "changed"}
+    again = bslc("compile", *arguments, "--tune-seconds", "0", environment=environment)
+    assert "0 trials in " in again.out
+
+
+def test_how_to_tune_needs_tune(bslc: Bslc, models: Mapping[str, Path]) -> None:
+    for options in (["--threads", "1"], ["--tune-seconds", "3"]):
+        refused = bslc("compile", models["affine"], *options)
+        assert refused.status == 2 and "--tune" in refused.err

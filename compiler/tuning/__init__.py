@@ -1,0 +1,1 @@
+"""Choices between kernels by measurement: what is faster on this machine is tried, and remembered in the cache."""
