@@ -161,7 +161,7 @@ class Executable:
         seconds: float | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> TuningReport:
-        """Measure other kernels than those estimated to be best for these inputs; the faster ones are used from then on.
+        """Measure other kernels than those estimated to be best for these inputs; faster ones are used from then on.
 
         What is found is remembered beside the compiled kernels: any model that holds an equal operator profits, in
         every process. Sums may be taken in another order afterwards, so that results change within rounding.
