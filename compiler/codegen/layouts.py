@@ -30,10 +30,13 @@ _OF_IMAGES = frozenset({"average_pool2d", "l2_pool2d", "max_pool2d", "resample2d
 def channels_last(graph: Graph) -> frozenset[Value]:
     """The values [n, channels, height, width] of a graph that are better stored with their channels last."""
     found: set[Value] = set()
+    split: set[Value] = set()
     for node in graph.nodes:
         rule = _rule(node)
         if rule is not None and rule(node, node.body.nodes[0] if node.op == FUSED else node, found):
             found.update(v for v in node.outputs if _is_image(v))
+        elif node.op in ("reshape", "transpose") and _keeps_pixels(node, found | split):
+            (found if _is_image(node.output) else split).add(node.output)
     return frozenset(found)
 
 
@@ -53,6 +56,18 @@ def _is_image(value: Value) -> bool:
     """Whether the order of a value's elements makes a difference."""
     shape = value.shape
     return len(shape) == 4 and is_float(value.dtype) and shape[1] > 1 and shape[2] * shape[3] > 1
+
+
+def _keeps_pixels(node: Node, found: set[Value]) -> bool:
+    """Whether a node only splits, merges and exchanges the channels of images (as to shuffle them)."""
+    (x,) = node.present
+    if x not in found or not is_float(x.dtype) or len(node.output.shape) < 4:
+        return False
+    before, after = x.shape, node.output.shape
+    if node.op == "transpose":
+        order = node.attrs["permutation"]
+        return order[0] == 0 and tuple(order[-2:]) == (len(order) - 2, len(order) - 1)
+    return before[0] == after[0] and before[-2:] == after[-2:]
 
 
 def _convolution(node: Node, root: Node, found: set[Value]) -> bool:

@@ -100,7 +100,7 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     from .conv_point import point_call
     from .split_conv import split_conv_call
 
-    c = _convolution(lowering.epilogue(node), "oihw")
+    c = _with_neighbours(_convolution(lowering.epilogue(node), "oihw"), lowering)
     call = split_conv_call(c, lowering) or lanes_call(c, lowering)
     if call is None and not is_depthwise(c):
         call = pixels_call(c, lowering) or planes_call(c, lowering)
@@ -112,6 +112,18 @@ def conv2d(node: Node, lowering: Lowering) -> None:
         lowering.add(point_call(c, lowering))
     else:
         lowering.add(channels_call(c, lowering))
+
+
+def _with_neighbours(c: Convolution, lowering: Lowering) -> Convolution:
+    """A depthwise convolution with its image in the order of its results: else there are no vectors to load."""
+    n, g, i, h, w = range(5)
+    strides = c.image.strides
+    if c.channels != 1 or c.groups == 1 or not c.places.channels_last or strides[g] == 1:
+        return c
+    order = (n, h, w, g, i)
+    image = lowering.scratch(c.dtype, tuple(c.image.shape[axis] for axis in order)).permuted((0, 3, 4, 1, 2))
+    lowering.copy(c.image, image)
+    return replace(c, image=image)
 
 
 @template("conv_transpose2d", epilogue=True)

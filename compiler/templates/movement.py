@@ -24,11 +24,16 @@ def bitcast(node: Node, lowering: Lowering) -> None:
 
 @template("reshape")
 def reshape(node: Node, lowering: Lowering) -> None:
-    """The operand's memory seen in another shape; copied first if its strides do not allow that."""
+    """The operand's memory seen in another shape; copied to the result's place if its strides do not allow that."""
     view = lowering.read(node.present[0])
     shape = node.output.shape
     seen = view.reshaped(shape)
     if seen is None:
+        place = lowering.write(node.output)
+        parts = place.reshaped(view.shape)
+        if parts is not None:
+            lowering.copy(view, parts)
+            return
         seen = lowering.contiguous(view).reshaped(shape)
     assert seen is not None
     lowering.bind(node.output, seen)

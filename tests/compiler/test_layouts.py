@@ -69,6 +69,42 @@ def test_the_parts_of_a_concatenation_lie_in_it() -> None:
     assert [call.kind for call in lowering.calls] == ["conv2d", "conv2d", "relu"]
 
 
+def shuffled(m: Maker, x: Value, groups: int) -> Value:
+    """The channels of an image, every one of a group followed by its counterpart in the next."""
+    n, c, h, w = x.shape
+    parts = m.reshape(x, (n, groups, c // groups, h, w))
+    result: Value = m.reshape(m.transpose(parts, permutation=[0, 2, 1, 3, 4]), (n, c, h, w))
+    return result
+
+
+def test_shuffled_channels_stay_neighbours() -> None:
+    m = Maker()
+    a = convolved(m, image(m), 24)
+    b = shuffled(m, a, 3)
+    c = convolved(m, b, 24, seed=1, groups=24)
+    assert chosen(m, y=c) == {a, b, c}
+    lowering = Lowering(m.graph(y=m.relu(c)), m.constants)
+    lowering.run()
+    assert [call.kind for call in lowering.calls] == ["conv2d", "copy", "conv2d", "relu"]
+
+
+def test_what_moves_pixels_does_not_keep_channels_last() -> None:
+    m = Maker()
+    a = convolved(m, image(m), 24)
+    turned = m.transpose(a, permutation=[0, 1, 3, 2])
+    other = m.reshape(a, (2, 12, 14, 9))
+    assert chosen(m, y=turned, z=other) == {a}
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 24])
+def test_images_with_shuffled_channels(groups: int) -> None:
+    m = Maker()
+    a = m.relu(convolved(m, image(m, 3), 24, 1))
+    b = shuffled(m, a, groups)
+    y = convolved(m, convolved(m, b, 24, seed=1, groups=24), 24, 1, seed=2, groups=groups)
+    check(m, {"x": numbers(5, (2, 3, 7, 9))}, y=m.add(y, b), shuffled=b)
+
+
 @pytest.mark.parametrize("last", ["relu", "reshape", "transpose", "mean", "softmax", "matmul", "slice"])
 def test_a_region_of_images(last: str) -> None:
     """Whatever reads the end of a region gets the elements in the order of the dimensions."""

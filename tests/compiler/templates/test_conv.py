@@ -275,3 +275,15 @@ def test_numbers_that_are_none_in_the_image_stay_where_windows_meet_them() -> No
     y = m.conv2d(x, m.constant(numbers(1, (20, 16, 3, 3))), padding=(1, 1, 1, 1), input_layout="nhwc")
     got = check(m, {"x": given}, y=m.relu(y))["y"]
     assert np.isnan(got[0, 1:4, 2:5]).all() and np.isfinite(got[0, :, 6:15]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3)])
+def test_depthwise_results_in_another_order_than_the_image(dtype: str, strides: tuple[int, int]) -> None:
+    """An image by columns whose results have their channels last."""
+    m = Maker()
+    x = m.input("x", dtype, (2, 20, 7, 9))
+    weights = m.constant(numbers(1, (20, 1, 3, 3), dtype), dtype)
+    y = m.conv2d(x, weights, groups=20, padding=(1, 1, 1, 1), strides=strides)
+    point = m.constant(numbers(2, (24, 20, 1, 1), dtype), dtype)
+    check(m, {"x": numbers(3, (2, 20, 7, 9), dtype)}, y=m.conv2d(y, point))
