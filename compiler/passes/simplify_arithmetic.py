@@ -122,6 +122,29 @@ def pow_half(m: Match, e: Emitter) -> Value:
     return e.emit("sqrt", m["x"])
 
 
+_FEW_ROUNDINGS = ("a narrow float would be rounded between", lambda m: m["x"].dtype in ("float32", "float64"))
+
+
+@rewrite(
+    op("pow", "x", number("c", lambda n: n in (0.25, 1.5))),
+    same_type("x"),
+    _FEW_ROUNDINGS,
+    unsigned("x"),
+    exact=False,
+)
+def pow_of_roots(m: Match, e: Emitter) -> Value:
+    """Square roots and a product, within 2 ULP; that no operand is negative matters for -infinity and -0."""
+    root = e.emit("sqrt", m["x"])
+    return e.emit("sqrt", root) if m.number("c") == 0.25 else e.emit("mul", m["x"], root)
+
+
+@rewrite(op("pow", "x", number("c", lambda n: n == 4)), same_type("x"), _FEW_ROUNDINGS, exact=False)
+def pow_four(m: Match, e: Emitter) -> Value:
+    """The square of the square, within 2 ULP."""
+    square = e.emit("mul", m["x"], m["x"])
+    return e.emit("mul", square, square)
+
+
 @rewrite(op("pow", "x", number("c", lambda n: n == -1)), floats("x"), same_type("x"))
 def pow_minus_one(m: Match, e: Emitter) -> Value:
     """The reciprocal, infinities for zeros of either sign included."""
@@ -201,6 +224,8 @@ REWRITES = (
     pow_two,
     pow_three,
     pow_half,
+    pow_of_roots,
+    pow_four,
     pow_minus_one,
     neg_of_neg,
     abs_of_neg,

@@ -19,6 +19,9 @@ from .pooling import widened
 
 __all__ = ["along_channels", "moments"]
 
+MOST_SLICES = 9
+"""Neighbouring channels beyond which their sum is a pool's."""
+
 
 def moments(n: NodeContext, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
     """The mean over axes (kept with size 1), the deviation from it, and the variance of the whole population."""
@@ -161,16 +164,45 @@ def local_response_normalization(n: NodeContext) -> Tensor:
     if x.rank < 2:
         raise n.error(f"input X has rank {x.rank}, expected batch, channels and more")
     wide = widened(n, x)
-    square = n.reshape(n.emit("mul", wide, wide), (x.shape[0], 1, x.shape[1], product(x.shape[2:])))
     (channels,) = n.static(x.shape[1])
     before, after = min((size - 1) // 2, channels), min(size // 2, channels)
+    squares = n.emit("mul", wide, wide)
+    sums = _sums_of_slices if before + 1 + after <= MOST_SLICES else _sums_by_pooling
+    total = sums(n, squares, channels, before, after, n.attr("alpha") / size)
+    base = n.emit("add", total, n.scalar(n.attr("bias"), wide))
+    return n.cast(
+        n.emit("div", wide, _power(n, base, n.attr("beta"), min(n.attr("alpha"), n.attr("bias")) >= 0)), x.dtype
+    )
+
+
+def _sums_of_slices(n: NodeContext, squares: Tensor, channels: int, before: int, after: int, factor: float) -> Tensor:
+    """Sums over neighbouring channels times a factor, as that of shifted images: one kernel with what follows."""
+    ends = [tuple(size if axis == 1 else 0 for axis in range(squares.rank)) for size in (before, after)]
+    if before + after:
+        squares = n.emit("pad", squares, beginning_padding=ends[0], ending_padding=ends[1])
+    total = n.slice(squares, 1, 0, channels)
+    for first in range(1, before + 1 + after):
+        total = n.emit("add", total, n.slice(squares, 1, first, channels))
+    return n.emit("mul", total, n.scalar(factor, squares))
+
+
+def _sums_by_pooling(n: NodeContext, squares: Tensor, channels: int, before: int, after: int, factor: float) -> Tensor:
+    """The same as means, each times the number of channels that it is of."""
+    shape = squares.shape
+    rows = n.reshape(squares, (shape[0], 1, shape[1], product(shape[2:])))
     window, padding = (before + 1 + after, 1), (before, after, 0, 0)
-    mean = n.emit("average_pool2d", square, window_dimensions=window, padding=padding)
+    mean = n.emit("average_pool2d", rows, window_dimensions=window, padding=padding)
     counts = np.array([_neighbours(c, before, after, channels) for c in range(channels)], np.float64)
-    factors = (counts * (n.attr("alpha") / size)).reshape(channels, 1)
-    total = n.emit("mul", mean, n.constant(factors, wide.dtype))
-    base = n.reshape(n.emit("add", total, n.scalar(n.attr("bias"), wide)), x.shape)
-    return n.cast(n.emit("div", wide, n.emit("pow", base, n.scalar(n.attr("beta"), wide))), x.dtype)
+    factors = (counts * factor).reshape(channels, 1)
+    return n.reshape(n.emit("mul", mean, n.constant(factors, squares.dtype)), shape)
+
+
+def _power(n: NodeContext, base: Tensor, exponent: float, positive: bool) -> Tensor:
+    """A power of what is no negative number: that which networks use takes but two roots, within 2.5 ULP."""
+    if not positive or exponent != 0.75:
+        return n.emit("pow", base, n.scalar(exponent, base))
+    root = n.emit("sqrt", base)
+    return n.emit("mul", root, n.emit("sqrt", root))
 
 
 def _neighbours(channel: int, before: int, after: int, channels: int) -> int:
