@@ -105,6 +105,14 @@ class Finisher:
             for kind, given in self.first
         ]
 
+    def move_down(self, rows: ir.Value) -> None:
+        """Have blocks start some rows below the first place."""
+        b = self.e.b
+        self.given = [
+            (kind, (given[0], b.add(given[1], b.mul(rows, given[2])), given[2])) if kind in "xsy" else (kind, given)
+            for kind, given in self.first
+        ]
+
     def rows(self, masks: Sequence[ir.Value] | None, sums: Sequence[ir.Value], rows: ir.Value, block: ir.Value) -> None:
         """Emit the program for the first ``rows`` rows of sums in registers; ``block`` is memory for them.
 

@@ -56,6 +56,10 @@ def _offset(e: Emitter, pointer: ir.Value, distance: ir.Value) -> ir.Value:
     return _element(e, pointer, distance, I8)
 
 
+def _address(e: Emitter, pointer: ir.Value) -> ir.Value:
+    return e.b.ptrtoint(pointer, I64)
+
+
 def _promise_disjoint(e: Emitter, access: Any, own: str, other: str) -> None:
     # Scopes and their domain are named by strings: equal names mean the same scope, in every module.
     module = e.b.module
@@ -122,12 +126,13 @@ def _accesses() -> dict[str, Recipe]:
 
 
 def recipes() -> dict[str, Recipe]:
-    """``wide_vectors ptr offset par_* const_* bits_* load_* store_* loadrw_* storerw_*``."""
+    """``wide_vectors ptr offset address par_* const_* bits_* load_* store_* loadrw_* storerw_*``."""
     table = (types.voidptr, types.intp)
     found = {
         "wide_vectors": Recipe(types.void, (), _widen_vectors),
         "ptr": Recipe(types.voidptr, table, _pointer),
         "offset": Recipe(types.voidptr, table, _offset),
+        "address": Recipe(types.intp, (types.voidptr,), _address),
     }
     for name, t in FLOATS.items():
         found[f"par_{name}"] = Recipe(t.numba, table, partial(_float_parameter, t.llvm))

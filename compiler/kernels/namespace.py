@@ -28,6 +28,7 @@ from basalt.compiler.kernels import (
     tree_crown,
     tree_sums,
     tree_walk,
+    window_tiles,
 )
 from basalt.compiler.kernels.emit import Recipe, build
 
@@ -87,6 +88,7 @@ _FAMILIES: dict[str, Any] = {
     "treecrown": tree_crown,
     "treesum": tree_sums,
     "treewalk": tree_walk,
+    "windows": window_tiles,
 }
 
 

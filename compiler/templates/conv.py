@@ -98,12 +98,13 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     from .conv_pixels import pixels_call
     from .conv_planes import planes_call
     from .conv_point import point_call
+    from .conv_windows import windows_call
     from .split_conv import split_conv_call
 
     c = _with_neighbours(_convolution(lowering.epilogue(node), "oihw"), lowering)
     call = split_conv_call(c, lowering) or lanes_call(c, lowering)
     if call is None and not is_depthwise(c):
-        call = pixels_call(c, lowering) or planes_call(c, lowering)
+        call = windows_call(c, lowering) or pixels_call(c, lowering) or planes_call(c, lowering)
     if call is not None:
         lowering.add(call)
     elif is_depthwise(c):

@@ -193,6 +193,12 @@ LAST = {"layout": "nhwc", "fused": True}
         ({"c": 5, "o": 20, "h": 1, "w": 3, "y": 1, "x": 1}, {}),
         ({"c": 4, "o": 100, "h": 13, "w": 21, "y": 1, "x": 1}, {"strides": (2, 2)}),
         ({"c": 700, "o": 20, "h": 3, "w": 20}, {"padding": (1, 1, 1, 1)}),
+        ({"c": 530, "o": 24, "h": 4, "w": 5, "x": 2}, {"padding": (1, 1, 1, 0)}),
+        ({"c": 701, "o": 40, "h": 7, "w": 7, "y": 1, "x": 1}, {}),
+        ({"n": 2, "c": 33, "o": 49, "h": 9, "w": 8, "y": 1, "x": 1}, {"strides": (2, 3), "padding": (1, 0, 0, 2)}),
+        ({"g": 3, "c": 36, "o": 16, "h": 7, "w": 7}, {"padding": (1, 1, 1, 1), "strides": (2, 1)}),
+        ({"c": 3, "o": 20, "h": 11, "w": 300, "y": 7, "x": 9}, {"padding": (3, 3, 4, 4), "strides": (2, 2)}),
+        ({"c": 1, "o": 20, "h": 1, "w": 900, "y": 1, "x": 600}, {"strides": (1, 3)}),
     ],
 )
 def test_channels_last(sizes: dict[str, int], options: dict[str, Any]) -> None:
@@ -265,6 +271,34 @@ def test_what_is_fused(chain: str, groups: int) -> None:
         "log": lambda: m.log(m.add(m.abs(y), m.constant(np.float32(1)))),
     }
     check(m, {"x": numbers(5, (2, 5, 9, 24))}, y=made[chain]())
+
+
+@pytest.mark.parametrize("window", [1, 3])
+@pytest.mark.parametrize("channels", [5, 40, 300])
+def test_pixels_do_not_depend_on_others(window: int, channels: int) -> None:
+    """The same bits in an image of other sizes, and so in other tiles."""
+    found = []
+    given = numbers(0, (1, 13, 11, channels))
+    for height, width in ((13, 11), (7, 9)):
+        m = Maker()
+        image = given[:, :height, :width]
+        y = m.conv2d(
+            m.input("x", "float32", image.shape),
+            m.constant(numbers(1, (20, channels, window, window))),
+            padding=(window // 2,) * 4,
+            input_layout="nhwc",
+        )
+        found.append(check(m, {"x": image}, y=y)["y"][:, :6, :8])
+    np.testing.assert_array_equal(*found)
+
+
+def test_wide_images_of_other_orders() -> None:
+    """Many channels that lie apart; results in rows that do not follow each other."""
+    m = Maker()
+    x = m.input("x", "float32", (2, 50, 6, 7))
+    one = m.conv2d(x, m.constant(numbers(1, (20, 50, 3, 3))), padding=(1, 1, 1, 1))
+    two = m.conv2d(x, m.constant(numbers(2, (20, 50, 1, 1))))
+    check(m, {"x": numbers(3, (2, 50, 6, 7))}, y=m.concat([m.relu(one), m.relu(two)], 3), z=m.neg(one))
 
 
 def test_numbers_that_are_none_in_the_image_stay_where_windows_meet_them() -> None:
