@@ -9,7 +9,7 @@ from ..node import NodeContext
 from ..registry import onnx_op
 from ..tensor import Tensor
 from .building import convert, iota, wide
-from .fourier import half_inverse, transform
+from .fourier import SHORT, half_inverse, transform
 
 
 @onnx_op("DFT", 17)
@@ -53,7 +53,7 @@ def _dft(n: NodeContext, axis: int) -> Tensor:
     if inverse and half:
         y = half_inverse(n, held, length)
     else:
-        y = transform(n, held, length, length // 2 + 1 if half else length, inverse)
+        y = transform(n, held, length, half, inverse)
     back = [order.index(i) for i in range(x.rank)]
     return convert(n, n.transpose(y, back), x.dtype)
 
@@ -70,12 +70,15 @@ def stft(n: NodeContext) -> Tensor:
     if step < 1 or length < 1:
         raise n.error(f"frames of {length} elements every {step} elements, expected at least 1 of both")
     held = convert(n, x, wide(x.dtype))
-    framed = _frames(n, held, length, step)
-    if window is not None:
-        weights = n.reshape(convert(n, window, held.dtype), (length, 1))
-        framed = n.emit("mul", framed, weights)
-    columns = length // 2 + 1 if n.attr("onesided") else length
-    return convert(n, transform(n, framed, length, columns, False), x.dtype)
+    onesided = bool(n.attr("onesided"))
+    weights = None if window is None else convert(n, window, held.dtype)
+    if x.shape[2] == 1 and length <= SHORT:
+        framed = _frames(n, held, length, step)
+        if weights is not None:
+            framed = n.emit("mul", framed, n.reshape(weights, (length, 1)))
+        return convert(n, transform(n, framed, length, onesided, False), x.dtype)
+    y = n.emit("stft", held, weights, length=length, step=step, onesided=onesided)
+    return convert(n, y, x.dtype)
 
 
 def _frame_length(n: NodeContext, x: Tensor, window: Tensor | None) -> int:

@@ -31,6 +31,9 @@ CASES: list[tuple[str, list[tuple[tuple[int, ...], str]], list[Any], dict[str, A
     ("recurrent", [((4, 0, 3), "float32"), ((1, 9, 3), "float32"), ((1, 9, 3), "float32")], ["gru", 3], {}),
     ("recurrent", [((4, 2, 0), "float32"), ((1, 3, 0), "float32"), ((1, 3, 3), "float32")], ["rnn", 3], {}),
     ("bitwise_and", [((0,), "int32"), ((1,), "int32")], [], {}),
+    ("dft", [((0, 8, 2), "float32")], [8], {}),
+    ("dft", [((2, 0, 1), "float32")], [96], {"onesided": True}),
+    ("stft", [((2, 3, 1), "float32")], [4, 1], {}),
     ("mod", [((), "float32"), ((), "float32")], [], {}),
 ]  # fmt: skip
 

@@ -20,7 +20,7 @@ def rfft(n: NodeContext) -> Tensor:
     x = n.tensor(0)
     (length,) = n.static(x.shape[-1])
     held = n.reshape(convert(n, x, wide(x.dtype)), (*x.shape, 1))
-    return convert(n, transform(n, held, length, length // 2 + 1, False), x.dtype)
+    return convert(n, transform(n, held, length, True, False), x.dtype)
 
 
 @onnx_op("Irfft", 1, domain=MICROSOFT)

@@ -139,3 +139,24 @@ def test_trees_that_are_fed_are_refused() -> None:
             2,
             constant=tuple(name for name in trees if name != "threshold"),
         )
+
+
+@pytest.mark.parametrize("opset", [17, 20])
+@pytest.mark.parametrize(
+    ("length", "bins", "parts"), [(8, 5, 2), (7, 4, 2), (8, 3, 2), (6, 7, 2), (2, 2, 2), (6, 4, 1)][:6]
+)
+def test_real_signals_of_transforms(length: int, bins: int, parts: int, opset: int) -> None:
+    """From too few, enough and too many elements of a transform."""
+    options = {"inverse": True, "onesided": True, "opset": opset}
+    check("dft", [numbers("float32", 2, bins, parts)], length, **options)
+
+
+@pytest.mark.parametrize("opset", [17, 20])
+@pytest.mark.parametrize("options", [{}, {"onesided": True}, {"inverse": True}])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_transforms(parts: int, options: dict[str, Any], opset: int) -> None:
+    # ONNX Runtime's errors are larger than a sum's.
+    options = {**options, "opset": opset, "tolerance": 1e-4}
+    check("dft", [numbers("float32", 2, 3, 5, parts)], 6, **options)
+    if "inverse" not in options:
+        check("stft", {"input": numbers("float32", 2, 9, parts)}, 4, 2, **options)
