@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..ir import Value
@@ -11,7 +11,7 @@ from .body import Access, Body
 from .kernel import KernelBuilder
 from .terms import SUFFIX
 
-__all__ = ["Program", "program_of"]
+__all__ = ["Formula", "Program", "program_of"]
 
 _LINE = re.compile(r"\s*(\w+) = ([a-z][a-z0-9]*)_(f32|f64)\(([\w, ]*)\)")
 MOST_OPERATORS = 40
@@ -22,6 +22,10 @@ _OPERATORS = frozenset(
     | {"exp", "log", "tanh", "sigmoid", "erf", "gelu", "softplus"}
 )
 """Primitives that work on vectors as they do on numbers."""
+
+
+Formula = Callable[[str, dict[Value, str]], str]
+"""Writes what makes a root's value of a sum, given the names of the sum and of operands; returns its name."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,9 @@ class Program:
         return found
 
 
-def program_of(kernel: KernelBuilder, body: Body, root: Value, bias: Value | None, dtype: str) -> Program | None:
+def program_of(
+    kernel: KernelBuilder, body: Body, root: Value, bias: Value | None, dtype: str, formula: Formula | None = None
+) -> Program | None:
     """The program of a body whose last two dimensions are the rows and columns of blocks of sums.
 
     Args:
@@ -66,6 +72,7 @@ def program_of(kernel: KernelBuilder, body: Body, root: Value, bias: Value | Non
         root: the value of a sum, with the bias if there is one.
         bias: an operand of the body that is added to the sum first.
         dtype: the data type of sums and of everything else; others cannot be had.
+        formula: makes the root of a sum in another way than by adding a bias.
 
     Returns:
         None if something is no work for vectors: another data type, strides, or an operator of other types.
@@ -79,7 +86,7 @@ def program_of(kernel: KernelBuilder, body: Body, root: Value, bias: Value | Non
         if access.strides[-1] not in ("0", "1"):
             return None
         maker.operand(value, access)
-    lines = _operators(kernel, body, maker, root, bias)
+    lines = _operators(kernel, body, maker, root, formula or _with_bias(kernel, bias, maker.suffix))
     if lines is None or len(lines) > MOST_OPERATORS:
         return None
     for target, op, arguments in lines:
@@ -89,15 +96,20 @@ def program_of(kernel: KernelBuilder, body: Body, root: Value, bias: Value | Non
     return Program(maker.program(stored), maker.kinds, maker.operands, [access for _, access in body.outputs])
 
 
+def _with_bias(kernel: KernelBuilder, bias: Value | None, suffix: str) -> Formula:
+    def add(total: str, known: dict[Value, str]) -> str:
+        return total if bias is None else kernel.define(f"add_{suffix}({total}, {known[bias]})")
+
+    return add
+
+
 def _operators(
-    kernel: KernelBuilder, body: Body, maker: _Maker, root: Value, bias: Value | None
+    kernel: KernelBuilder, body: Body, maker: _Maker, root: Value, formula: Formula
 ) -> list[tuple[str, str, list[str]]] | None:
     """What the body's lines compute, step by step; the lines are not left in the kernel."""
     names = maker.names
-    names[root] = "sum"
     mark = len(kernel.lines)
-    if bias is not None:
-        names[root] = kernel.define(f"add_{maker.suffix}(sum, {names[bias]})")
+    names[root] = formula("sum", names)
     body.compute_all(names)
     written, kernel.lines[mark:] = kernel.lines[mark:], []
     matches = [_LINE.fullmatch(line) for line in written]

@@ -21,6 +21,8 @@ from ..codegen.terms import SUFFIX, register_suffix
 from ..ir import Node, Value
 from .elementwise import decode
 from .geometry import Places, Window, arranged
+from .lanes import Windows
+from .pool_lanes import pool_lanes_call
 from .pool_sliding import can_slide, elements_met, sliding_pool
 from .product import rounded
 
@@ -39,7 +41,10 @@ Known = Mapping[Value, str]
 def pool(node: Node, lowering: Lowering) -> None:
     """A unit is one row of results: along the width, or the channels of one position."""
     writer = _Pool(node, lowering)
-    if can_slide(writer.image, writer.window, writer.places):
+    windows = Windows(writer.image, writer.window, writer.places)
+    if call := pool_lanes_call(writer.op, windows, lowering):
+        lowering.add(call)
+    elif can_slide(writer.image, writer.window, writer.places):
         lowering.add(sliding_pool(writer.op, writer.image, writer.window, writer.places, lowering))
     elif writer.places.channels_last:
         writer.write_channels()

@@ -38,11 +38,16 @@ def can_slide(image: View, window: Window, places: Places) -> bool:
 
 def sliding_pool(op: str, image: View, window: Window, places: Places, lowering: Lowering) -> Call:
     """The kernel of a pool."""
-    counts = None
-    if op == "average_pool2d":
-        kind = numpy_dtype(register_type(image.dtype))
-        counts = tuple(lowering.add_constant(elements_met(window, axis).astype(kind)) for axis in (0, 1))
-    return sliding_call(Slide(image, window, places, _Pool(op, image.dtype, counts)), TAP[op])
+    operation = PoolOperation(op, image.dtype, counts_of(op, image.dtype, window, lowering))
+    return sliding_call(Slide(image, window, places, operation), TAP[op])
+
+
+def counts_of(op: str, dtype: str, window: Window, lowering: Lowering) -> tuple[View, ...] | None:
+    """Numbers of elements by row and column of the results of an average, None for other pools."""
+    if op != "average_pool2d":
+        return None
+    kind = numpy_dtype(register_type(dtype))
+    return tuple(lowering.add_constant(elements_met(window, axis).astype(kind)) for axis in (0, 1))
 
 
 def elements_met(window: Window, axis: int) -> np.ndarray:
@@ -54,7 +59,7 @@ def elements_met(window: Window, axis: int) -> np.ndarray:
     return np.maximum(high - low, 0)
 
 
-class _Pool(Operation):
+class PoolOperation(Operation):
     """Maxima, sums divided by the number of elements, or roots of sums of squares."""
 
     def __init__(self, op: str, dtype: str, counts: tuple[View, ...] | None) -> None:

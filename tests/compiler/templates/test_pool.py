@@ -89,6 +89,43 @@ def test_nan_is_the_maximum(layout: str) -> None:
     check(m, {"x": array}, y=m.max_pool2d(x, window_dimensions=(2, 3), layout=layout))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("channels", [1, 8, 16, 37])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_nan_among_channels(dtype: str, channels: int, stride: int) -> None:
+    """In every place of a tile, beside infinities; what a window without one gives does not depend on them."""
+    array = numbers(3, (2, 9, 11, channels), dtype)
+    array[np.abs(array) < 0.2] = -0.0
+    array[np.abs(array) > 0.9] *= np.inf
+    odd = array.copy()
+    odd[np.random.default_rng(0).random(array.shape) < 0.05] = np.nan
+    options = {"window_dimensions": (3, 3), "strides": (stride, stride), "padding": (1, 1, 1, 1), "layout": "nhwc"}
+    results = []
+    for values in (array, odd):
+        m = Maker()
+        y = m.max_pool2d(m.input("x", dtype, array.shape), **options)
+        results.append(check(m, {"x": values}, y=y)["y"])
+    plain, found = results
+    assert np.isnan(found).any() and not np.isnan(found).all()
+    same = ~np.isnan(found) & (plain == found)
+    np.testing.assert_array_equal(np.signbit(plain)[same], np.signbit(found)[same])
+
+
+@pytest.mark.parametrize("op", POOLS)
+@pytest.mark.parametrize("width", [1, 2, 3, 7, 8, 9, 17])
+def test_channels_of_all_edges(op: str, width: int) -> None:
+    """Tiles that hang over both edges; one channel less and more than vectors hold; padding wider than the window."""
+    for channels in (7, 16, 17, 40):
+        options = {"window_dimensions": (2, 3), "strides": (1, 2), "padding": (1, 2, 2, 1), "layout": "nhwc"}
+        pool(op, (1, 5, width, channels), fused=True, **options)
+
+
+@pytest.mark.parametrize("op", POOLS)
+@pytest.mark.parametrize("channels", [5, 8, 24, 64, 100])
+def test_whole_images_of_channels(op: str, channels: int) -> None:
+    pool(op, (2, 5, 5, channels), window_dimensions=(5, 5), layout="nhwc")
+
+
 def test_averages_count_elements_only() -> None:
     m = Maker()
     x = m.input("x", "float32", (1, 1, 2, 2))
