@@ -12,22 +12,17 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from basalt.errors import BasaltError
-
 from ..kernels.emit import Recipe
-from ..kernels.fused import fused, is_simple
+from ..kernels.expressions import is_simple
+from ..kernels.fused import fused
+from .translate import parsed
 
 __all__ = ["condensed"]
 
 
 def condensed(source: str, recipes: Mapping[str, Recipe]) -> tuple[ast.Module, dict[str, Any]]:
     """A kernel's syntax tree with intrinsics in place of its expressions, and those by the names they have there."""
-    tree = ast.parse(source)
-    if len(tree.body) != 1:
-        raise BasaltError(f"the source defines {len(tree.body)} names, expected one function")
-    (function,) = tree.body
-    if not isinstance(function, ast.FunctionDef):
-        raise BasaltError(f"the source is {ast.unparse(function)!r}, expected one function")
+    function = parsed(source)
     names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
     read = Counter(n.id for n in names if isinstance(n.ctx, ast.Load))
     written = Counter(n.id for n in names if isinstance(n.ctx, ast.Store))
@@ -35,7 +30,7 @@ def condensed(source: str, recipes: Mapping[str, Recipe]) -> tuple[ast.Module, d
     replacer = _Replacer(recipes)
     statements: list[Any] = [replacer.visit(s) for s in function.body]
     function.body = statements
-    return ast.fix_missing_locations(tree), replacer.made
+    return ast.fix_missing_locations(ast.Module([function], [])), replacer.made
 
 
 _HEADS = {ast.Assign: "value", ast.AugAssign: "value", ast.Expr: "value", ast.For: "iter", ast.If: "test"}

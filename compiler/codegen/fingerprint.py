@@ -71,7 +71,10 @@ def _kernel_material() -> dict[str, str]:
         "llvmlite": package_version("llvmlite"),
         "settings": " ".join(f"{name}={os.environ[name]}" for name in _SETTINGS if name in os.environ),
         "library": _hash_files(
-            [*sorted(_KERNELS.rglob("*.py")), *(_HERE / f"{name}.py" for name in ("condense", "object_code"))]
+            [
+                *sorted(_KERNELS.rglob("*.py")),
+                *(_HERE / f"{name}.py" for name in ("condense", "numba_code", "object_code", "translate")),
+            ]
         ),
     }
 

@@ -1,4 +1,4 @@
-"""Generated kernel source to object code, through Numba; nothing is loaded into this process."""
+"""Generated kernel source to object code; nothing is loaded into this process."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import linecache
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import compiler, types
-from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
@@ -16,37 +14,25 @@ from basalt.runtime.layout import KERNEL_SYMBOL
 from basalt.runtime.spec import KernelCode
 from basalt.runtime.symbols import ALLOWED
 
+from ..kernels.emit import features_of
 from ..kernels.namespace import recipe
-from .condense import condensed
+from .translate import Untranslatable, translate
 
 __all__ = ["compile_source"]
 
-_ARGUMENTS = (types.voidptr, types.intp, types.intp)
-
-_UNUSED_PASSES = frozenset(
-    {
-        "DumpParforDiagnostics",
-        "InlineClosureLikes",
-        "InlineInlinables",
-        "InlineOverloads",
-        "LiteralUnroll",
-        "NopythonRewrites",
-        "WithLift",
-    }
-)
-"""Numba's passes for closures, array expressions and context managers, which kernels have none of: a tenth of the
-time, for the same machine code."""
+_ENTRY = "kernel"
 
 
 def compile_source(code: KernelCode) -> bytes:
     """Object code that exports the kernel as ``KERNEL_SYMBOL``, for the CPU that Numba is set to.
 
-    Raises BasaltError, chained to Numba's error, with the kernel's label and source.
+    Raises BasaltError, chained to the compiler's error, with the kernel's label and source.
     """
     filename = f"<basalt kernel {code.label or 'without label'} {code.key[:12]}>"
     linecache.cache[filename] = (len(code.source), None, code.source.splitlines(keepends=True), filename)
     try:
-        object_code = _compile(_function(code, filename))
+        with global_compiler_lock:
+            object_code = _emit(*_module(code, filename))
     except Exception as error:
         raise BasaltError(_explain(code, error)) from error
     # Kept for tracebacks while it fails; a process that compiles thousands must not keep thousands.
@@ -54,83 +40,35 @@ def compile_source(code: KernelCode) -> bytes:
     return object_code
 
 
-def _function(code: KernelCode, filename: str) -> Any:
-    tree, made = condensed(code.source, {name: recipe(name) for name in code.names})
-    namespace: dict[str, Any] = {"__name__": "basalt_kernel", **made}
-    before = set(namespace)
-    exec(compile(tree, filename, "exec"), namespace)
-    (function,) = [namespace[name] for name in namespace if name not in before and name != "__builtins__"]
-    return function
+def _module(code: KernelCode, filename: str) -> tuple[llvm.ModuleRef, str]:
+    """The kernel's module, not optimised yet, and the name of its function."""
+    target: Any = cpu_target.target_context
+    recipes = {name: recipe(name) for name in code.names}
+    try:
+        written = translate(code.source, recipes, features_of(target), _ENTRY)
+    except Untranslatable:
+        from .numba_code import module_from_numba
+
+        return module_from_numba(code, filename)
+    codegen = target.codegen()
+    written.triple, written.data_layout = llvm.get_process_triple(), codegen._data_layout
+    module = llvm.parse_assembly(str(written))
+    module.verify()
+    return module, _ENTRY
 
 
-def _compile(function: Any) -> bytes:
-    target = cpu_target.target_context
-    flags: Any = compiler.Flags()
-    flags.no_compile = True
-    flags.no_cpython_wrapper = True
-    flags.no_cfunc_wrapper = True
-    flags.error_model = "numpy"
-    with global_compiler_lock:
-        library = _ObjectLibrary(target.codegen(), "basalt_kernel")
-        result = compiler.compile_extra(
-            cpu_target.typing_context,
-            target,
-            function,
-            _ARGUMENTS,
-            types.void,
-            flags,
-            {},
-            library=library,
-            pipeline_class=_Pipeline,
-        )
-        return library.emit(result.fndesc.llvm_func_name)
-
-
-class _Pipeline(compiler.CompilerBase):
-    """Numba's own pipeline without the passes that kernels do not need."""
-
-    def define_pipelines(self) -> list[Any]:
-        pipeline = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.passes = [item for item in pipeline.passes if _pass_name(item[0]) not in _UNUSED_PASSES]
-        pipeline.finalize()
-        return [pipeline]
-
-
-def _pass_name(item: Any) -> str:
-    return item.__name__ if isinstance(item, type) else type(item).__name__
-
-
-class _ObjectLibrary(JITCodeLibrary):
-    """A library of Numba's that is optimised and emitted once, but never handed to the JIT engine.
-
-    The engine would keep every kernel in memory for ever and emit it a second time.
-    """
-
-    _entry = ""
-
-    def emit(self, entry: str) -> bytes:
-        """Optimises the module with all functions but ``entry`` made internal; returns the object code."""
-        self._entry = entry
-        self.finalize()
-        _check_imports(self._final_module)
-        self._final_module.get_function(entry).name = KERNEL_SYMBOL
-        code: bytes = self._codegen._tm.emit_object(self._final_module)
-        return code
-
-    def _optimize_functions(self, module: llvm.ModuleRef) -> None:
-        # Numba simplifies every function here, and the module twice below, to find reference counts to remove.
-        module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        module = self._final_module
-        for value in (*module.functions, *module.global_variables):
-            if not value.is_declaration and value.name != self._entry:
-                value.linkage = "internal"
-        passes, builder = self._codegen._module_pass_manager()
-        passes.run(module, builder)
-
-    def _finalize_final_module(self) -> None:
-        self._finalized = True
+def _emit(module: llvm.ModuleRef, entry: str) -> bytes:
+    """Optimise a module with all functions but ``entry`` made internal, for the object code."""
+    codegen: Any = cpu_target.target_context.codegen()
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name != entry:
+            value.linkage = "internal"
+    passes, builder = codegen._module_pass_manager()
+    passes.run(module, builder)
+    _check_imports(module)
+    module.get_function(entry).name = KERNEL_SYMBOL
+    code: bytes = codegen._tm.emit_object(module)
+    return code
 
 
 def _check_imports(module: llvm.ModuleRef) -> None:

@@ -13,7 +13,8 @@ from numba.core.errors import TypingError
 
 from basalt.compiler.codegen.compile import load_kernels
 from basalt.compiler.codegen.condense import condensed
-from basalt.compiler.kernels.fused import fused, is_simple
+from basalt.compiler.kernels.expressions import is_simple
+from basalt.compiler.kernels.fused import fused
 from basalt.compiler.kernels.namespace import recipe
 from basalt.runtime.program import KernelCode, Program, ProgramSpec, Row, Slot, TensorSpec
 
