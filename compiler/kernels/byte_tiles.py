@@ -1,13 +1,18 @@
 """Register-tiled micro-kernels for products of bytes, summed up in int32, which wraps around.
 
 ``bytetile_{rows}x{vectors}x{lanes}_{form}`` computes, for ``rows`` rows and ``vectors * lanes`` columns,
-``acc[r, j] = sum over k < 4 * n of S[r, k] * V[k // 4, j, k % 4]``: ``S`` holds uint8, ``V`` int8, in which groups of
-four steps lie together. Its operands: ``acc, index, pitch, spare, rows, S, index, row stride, V, index, n``; acc is
-counted in int32 elements, S and V in bytes. ``rows`` may be fewer than the tile has: row ``rows - 1`` is then computed
-again, into the row of acc at index ``spare``.
+``acc[r, j] = sum over k < 4 * n of S[r, k] * V[k, j]``. The form says how products are added, and in which order the
+operands hold groups of four steps:
 
-The form says how four products are added: ``vnni`` (x86's vpdpbusd), ``pairs`` (x86's pmaddwd, on even and odd bytes
-widened to 16 bits, whose sums of two cannot overflow) or ``plain`` (any CPU).
+- ``vnni`` (x86's vpdpbusd adds up four): ``S`` holds uint8, ``V`` int8 [n, columns, 4].
+- ``pairs`` (x86's pmaddwd adds up two products of 16 bits): ``S`` holds int16, ``V`` int8 [n, 2, columns, 2], widened
+  where it is read. No sum of two
+  products may reach 2**31.
+- ``plain`` (any CPU): as ``vnni``.
+
+Operands: ``acc, index, pitch, spare, rows, S, index, row stride, V, index, n``; acc is counted in int32 elements, S in
+its own elements, V in bytes. ``rows`` may be fewer than the tile has: row ``rows - 1`` is then computed again, into the
+row of acc at index ``spare``.
 """
 
 from __future__ import annotations
@@ -49,24 +54,25 @@ def _write(rows: int, vectors: int, lanes: int, form: str, e: Emitter, a: Sequen
     b, vector = e.b, ir.VectorType(I32, lanes)
     acc, at, pitch, spare, height, s, s_at, s_row, v, v_at, n = a
     last = b.sub(height, I64(1))
-    left = [
-        _byte(b, s, b.add(s_at, b.mul(e.call("llvm.smin", [I64(r), last]), s_row)) if r else s_at) for r in range(rows)
-    ]
+    size = 2 if form == "pairs" else 1
+    first = _byte(b, s, b.mul(s_at, I64(size)))
+    step = b.mul(s_row, I64(size))
+    left = [_byte(b, first, b.mul(e.call("llvm.smin", [I64(r), last]), step)) if r else first for r in range(rows)]
     panel = _byte(b, v, v_at)
+    parts = 2 if form == "pairs" else 1
 
-    def step(k: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
-        four = b.mul(k, I64(4))
-        place = _byte(b, panel, b.mul(four, I64(vectors * lanes)))
-        shared = [b.load(_byte(b, place, I64(4 * lanes * j)), typ=vector, align=4) for j in range(vectors)]
-        held = [_signed_parts(e, form, x) for x in shared]
-        done = []
-        for r, start in enumerate(left):
-            own = _splat(b, b.load(_byte(b, start, four), typ=I32, align=1), vector)
-            parts = _unsigned_parts(e, form, own)
-            done += [_products(e, form, sums[r * vectors + j], parts, held[j]) for j in range(vectors)]
-        return done
+    def group(k: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
+        place = _byte(b, panel, b.mul(k, I64(4 * vectors * lanes)))
+        along = b.mul(k, I64(4 * size))
+        for part in range(parts):
+            shared = [_shared(e, form, place, vectors * part + j, lanes) for j in range(vectors)]
+            for r, start in enumerate(left):
+                own = _splat(b, b.load(_byte(b, start, b.add(along, I64(4 * part))), typ=I32, align=1), vector)
+                for j in range(vectors):
+                    sums[r * vectors + j] = _products(e, form, sums[r * vectors + j], own, shared[j])
+        return sums
 
-    sums = counted(b, n, [e.constant(vector, 0)] * (rows * vectors), step)
+    sums = counted(b, n, [e.constant(vector, 0)] * (rows * vectors), group)
     for r in range(rows):
         start = b.add(at, b.mul(I64(r), pitch))
         if r:
@@ -86,43 +92,28 @@ def _splat(b: ir.IRBuilder, scalar: ir.Value, vector: ir.VectorType) -> ir.Value
     return b.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(I32, vector.count), [0] * vector.count))
 
 
-def _signed_parts(e: Emitter, form: str, x: ir.Value) -> list[ir.Value]:
-    """Four int8 of each lane in the shape that the form multiplies: as they are, 16 bits each, or 32 bits each."""
-    b, lanes = e.b, x.type.count
-    if form == "vnni":
-        return [x]
-    if form == "pairs":
-        half = b.bitcast(x, ir.VectorType(I16, 2 * lanes))
-        eight = e.constant(half.type, 8)
-        return [b.ashr(b.shl(half, eight), eight), b.ashr(half, eight)]
-    top = e.constant(x.type, 24)
-    return [b.ashr(b.shl(x, e.constant(x.type, 24 - 8 * q)), top) for q in range(4)]
+def _shared(e: Emitter, form: str, panel: ir.Value, number: int, lanes: int) -> ir.Value:
+    """The vector of a number of a group of the right operand, two bytes of each column as 16 bits, or four bytes."""
+    b = e.b
+    if form != "pairs":
+        return b.load(_byte(b, panel, I64(4 * lanes * number)), typ=ir.VectorType(I32, lanes), align=4)
+    place = _byte(b, panel, I64(2 * lanes * number))
+    return b.sext(b.load(place, typ=ir.VectorType(I8, 2 * lanes), align=1), ir.VectorType(I16, 2 * lanes))
 
 
-def _unsigned_parts(e: Emitter, form: str, x: ir.Value) -> list[ir.Value]:
-    """As :func:`_signed_parts`, of four uint8."""
-    b, lanes = e.b, x.type.count
-    if form == "vnni":
-        return [x]
-    if form == "pairs":
-        half = b.bitcast(x, ir.VectorType(I16, 2 * lanes))
-        return [b.and_(half, e.constant(half.type, 255)), b.lshr(half, e.constant(half.type, 8))]
-    return [b.and_(b.lshr(x, e.constant(x.type, 8 * q)), e.constant(x.type, 255)) for q in range(4)]
-
-
-def _products(e: Emitter, form: str, total: ir.Value, x: list[ir.Value], y: list[ir.Value]) -> ir.Value:
-    """``total`` plus the four products of each lane."""
+def _products(e: Emitter, form: str, total: ir.Value, own: ir.Value, shared: ir.Value) -> ir.Value:
+    """``total`` plus the products of each lane."""
     b, lanes = e.b, total.type.count
     if form == "vnni":
         # LLVM 22 gave the instruction's operands their own type.
         kind = ir.VectorType(I8, 4 * lanes) if llvm.llvm_version_info >= (22,) else total.type
         function = e.declare(_VNNI[lanes], ir.FunctionType(total.type, [total.type, kind, kind]))
-        return b.call(function, [total, b.bitcast(x[0], kind), b.bitcast(y[0], kind)])
+        return b.call(function, [total, b.bitcast(own, kind), b.bitcast(shared, kind)])
     if form == "pairs":
-        function = e.declare(_PAIRS[lanes], ir.FunctionType(total.type, [x[0].type, x[0].type]))
-        for own, other in zip(x, y):
-            total = b.add(total, b.call(function, [own, other]))
-        return total
-    for own, other in zip(x, y):
-        total = b.add(total, b.mul(own, other))
+        function = e.declare(_PAIRS[lanes], ir.FunctionType(total.type, [shared.type, shared.type]))
+        return b.add(total, b.call(function, [b.bitcast(own, shared.type), shared]))
+    top = e.constant(shared.type, 24)
+    for q in range(4):
+        factor = b.and_(b.lshr(own, e.constant(own.type, 8 * q)), e.constant(own.type, 255))
+        total = b.add(total, b.mul(factor, b.ashr(b.shl(shared, e.constant(shared.type, 24 - 8 * q)), top)))
     return total

@@ -1,7 +1,8 @@
 """Matrices of bytes in the order in which micro-kernels read them, with the sums of their lines.
 
-Rows are uint8 [..., rows, 4 * groups]; columns are int8 panels [..., panels, groups, columns of a panel, 4]. What is
-padded is 0. Bytes of the other signedness have their top bit flipped, which adds or subtracts 128.
+Rows are [..., rows, 4 * groups]: uint8, for which the top bit of int8 is flipped, which adds 128; or int16 as they are,
+less their zero point. Columns are int8 panels [..., panels, groups, columns of a panel, 4], each group of which lies as
+[2, columns, 2] where pairs are added up; the top bit of uint8 is flipped, which subtracts 128. What is padded is 0.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import numpy as np
 
 from ..codegen.kernel import KernelBuilder
 from ..codegen.lowering import Lowering
+from ..codegen.terms import SUFFIX
+from ..kernels.target import byte_products
 from ..views import View
-from .byte_products import GROUP, panel_columns
+from .byte_products import GROUP, ZeroPoint, panel_columns, row_dtype
 from .elementwise import decode
 
 Packed = tuple[View, View]
@@ -26,12 +29,18 @@ def groups_of(depth: int, multiple: int = 1) -> int:
     return max(1, -(-depth // (GROUP * multiple))) * multiple
 
 
+def group_parts() -> int:
+    """The parts of a group that lie one after the other in a panel."""
+    return 2 if byte_products() == "pairs" else 1
+
+
 def rows_array(array: np.ndarray, multiple: int = 1) -> np.ndarray:
     """A constant [..., rows, taps, depth] as rows, each tap padded by itself."""
     *lines, taps, depth = array.shape
-    flipped = array ^ np.int8(-128) if array.dtype == np.int8 else array
-    padded = np.zeros((*lines, taps, groups_of(depth, multiple) * GROUP), np.uint8)
-    padded[..., :depth] = flipped.view(np.uint8)
+    padded = np.zeros((*lines, taps, groups_of(depth, multiple) * GROUP), row_dtype())
+    if padded.dtype == np.uint8 and array.dtype == np.int8:
+        array = (array ^ np.int8(-128)).view(np.uint8)
+    padded[..., :depth] = array
     return padded.reshape(*lines, -1)
 
 
@@ -39,26 +48,33 @@ def panels_array(array: np.ndarray, multiple: int = 1) -> np.ndarray:
     """A constant [..., depth, columns] as panels."""
     flipped = array ^ np.uint8(128) if array.dtype == np.uint8 else array
     *batches, depth, columns = array.shape
-    width = panel_columns()
+    width, parts = panel_columns(), group_parts()
     groups, panels = groups_of(depth, multiple), -(-columns // width)
     padded = np.zeros((*batches, groups * GROUP, panels * width), np.int8)
     padded[..., :depth, :columns] = flipped.view(np.int8)
-    split = padded.reshape(*batches, groups, GROUP, panels, width)
+    split = padded.reshape(*batches, groups, parts, GROUP // parts, panels, width)
     rank = len(batches)
-    return np.ascontiguousarray(split.transpose(*range(rank), rank + 2, rank, rank + 3, rank + 1))
+    ordered = split.transpose(*range(rank), *(rank + i for i in (3, 0, 1, 4, 2)))
+    return np.ascontiguousarray(ordered).reshape(*batches, panels, groups, width, GROUP)
 
 
-def panel_sums(panels: np.ndarray) -> np.ndarray:
-    """The sums of the columns of panels."""
-    sums = panels.sum(axis=(-3, -1), dtype=np.int32)
-    return sums.reshape(*sums.shape[:-2], -1)
+def panel_sums(array: np.ndarray) -> np.ndarray:
+    """The sums of the columns of a constant's panels."""
+    *batches, depth, columns = array.shape
+    panels = -(-columns // panel_columns())
+    sums = np.zeros((*batches, panels * panel_columns()), np.int32)
+    sums[..., :columns] = array.sum(axis=-2, dtype=np.int32) - (128 * depth if array.dtype == np.uint8 else 0)
+    return sums
 
 
-def pack_rows(lowering: Lowering, view: View, multiple: int = 1) -> Packed:
-    """A matrix [..., rows, taps, depth] copied at run time into rows, each tap padded by itself; a unit is a row."""
+def pack_rows(lowering: Lowering, view: View, multiple: int = 1, zero: ZeroPoint | None = None) -> Packed:
+    """A matrix [..., rows, taps, depth] copied at run time into rows, each tap padded by itself; a unit is a row.
+
+    What is subtracted, ``zero``, has strides over (..., rows); only int16 holds the difference.
+    """
     *lines, taps, depth = view.shape
     padded = groups_of(depth, multiple) * GROUP
-    rows = lowering.scratch("uint8", (*lines, taps * padded))
+    rows = lowering.scratch(row_dtype(), (*lines, taps * padded))
     sums = lowering.scratch("int32", tuple(lines))
     kernel = KernelBuilder("byte rows")
     strides = _source(kernel, view)
@@ -66,22 +82,41 @@ def pack_rows(lowering: Lowering, view: View, multiple: int = 1) -> Packed:
     kernel.target("s", sums)
     for name, value in (("taps", taps), ("depth", depth), ("padded", padded)):
         kernel.parameter(name, value)
-    flip = "bitxor_u8({}, const_u8(128))" if view.dtype == "int8" else "{}"
+    kept, given = SUFFIX[rows.dtype], SUFFIX[view.dtype]
+    moved = _moved(kernel, view.dtype, zero)
     with kernel.block("for u in range(start, stop)"):
-        at = _offset(kernel, "u", lines, strides[:-2])
+        indices = decode(kernel, "u", [kernel.parameter(f"d{i}", d) for i, d in enumerate(lines)]) if lines else {}
+        kernel.line("base = " + (" + ".join(f"{i} * {strides[axis]}" for axis, i in indices.items()) or "0"))
+        if zero is not None and zero.view is not None:
+            steps = [kernel.integer(f"z_s{i}", s) for i, s in enumerate(zero.strides)]
+            at = " + ".join(f"{i} * {steps[axis]}" for axis, i in indices.items()) or "0"
+            kernel.line(f"less = add_i16(less_n, cast_{given}_i16(load_{given}(z, {at})))")
         kernel.line("total = const_i32(0)")
         with kernel.block("for t in range(taps)"):
-            kernel.line(f"from_t = {at} + t * {strides[-2]}")
+            kernel.line(f"from_t = base + t * {strides[-2]}")
             kernel.line("to_t = (u * taps + t) * padded")
             with kernel.block("for k in range(depth)"):
-                kernel.line(f"v = {flip.format(f'load_u8(x, from_t + k * {strides[-1]})')}")
-                kernel.line("total = add_i32(total, cast_u8_i32(v))")
-                kernel.line("store_u8(y, to_t + k, v)")
+                kernel.line(f"v = {moved.format(f'from_t + k * {strides[-1]}')}")
+                kernel.line(f"total = add_i32(total, cast_{kept}_i32(v))")
+                kernel.line(f"store_{kept}(y, to_t + k, v)")
             with kernel.block("for k in range(depth, padded)"):
-                kernel.line("store_u8(y, to_t + k, const_u8(0))")
+                kernel.line(f"store_{kept}(y, to_t + k, const_{kept}(0))")
         kernel.line("store_i32(s, u, total)")
     lowering.add(kernel.call(math.prod(lines), view.size * 0.1 + 5.0))
     return rows, sums
+
+
+def _moved(kernel: KernelBuilder, dtype: str, zero: ZeroPoint | None) -> str:
+    """The source of an element of rows, given the index of the one that it is made of."""
+    if row_dtype() == "uint8":
+        return "bitxor_u8(load_u8(x, {}), const_u8(128))" if dtype == "int8" else "load_u8(x, {})"
+    loaded = f"cast_{SUFFIX[dtype]}_i16(load_{SUFFIX[dtype]}(x, {{}}))"
+    if zero is None or zero.is_zero:
+        return loaded
+    if zero.view is not None:
+        kernel.source("z", zero.view)
+    kernel.typed_integer("less" if zero.view is None else "less_n", zero.number, "i16")
+    return f"sub_i16({loaded}, less)"
 
 
 def pack_panels(lowering: Lowering, view: View, multiple: int = 1) -> Packed:
@@ -113,7 +148,7 @@ def pack_panels(lowering: Lowering, view: View, multiple: int = 1) -> Packed:
             with kernel.block("else"):
                 _ragged_group(kernel, strides, width, flip=view.dtype == "uint8")
             with kernel.block(f"for j in range(inside, {width})"):
-                kernel.line("storerw_u32(y, to + j, const_u32(0))")
+                store_group(kernel, "const_u32(0)")
     lowering.add(kernel.call(math.prod(batches) * count, panels.size * 0.15 + 10.0))
     return panels, sums
 
@@ -129,8 +164,17 @@ def _whole_group(kernel: KernelBuilder, strides: Sequence[str], width: int, *, f
         )
         kernel.line(f"storerw_i32(s, u * {width} + j, add_i32(loadrw_i32(s, u * {width} + j), {total}))")
         words = [f"shl_u32(cast_u8_u32(v{q}), const_u32({8 * q}))" if q else "cast_u8_u32(v0)" for q in range(GROUP)]
-        joined = "bitor_u32(bitor_u32({}, {}), bitor_u32({}, {}))".format(*words)
-        kernel.line(f"storerw_u32(y, to + j, {joined})")
+        kernel.line("word = bitor_u32(bitor_u32({}, {}), bitor_u32({}, {}))".format(*words))
+        store_group(kernel, "word")
+
+
+def store_group(kernel: KernelBuilder, word: str) -> None:
+    """Write the store of a group of a column, ``word``, where a panel's groups are at word ``to``, as column ``j``."""
+    if group_parts() == 1:
+        kernel.line(f"storerw_u32(y, to + j, {word})")
+        return
+    kernel.line(f"storerw_u16(y, 2 * to + j, cast_u32_u16({word}))")
+    kernel.line(f"storerw_u16(y, 2 * to + {panel_columns()} + j, cast_u32_u16(shr_u32({word}, const_u32(16))))")
 
 
 def _ragged_group(kernel: KernelBuilder, strides: Sequence[str], width: int, *, flip: bool) -> None:
@@ -142,7 +186,10 @@ def _ragged_group(kernel: KernelBuilder, strides: Sequence[str], width: int, *, 
                 loaded = f"load_u8(x, at + (k + q) * {strides[-2]} + j * {strides[-1]})"
                 kernel.line(f"v = {f'bitxor_u8({loaded}, const_u8(128))' if flip else loaded}")
             kernel.line("total = add_i32(total, cast_i8_i32(cast_u8_i8(v)))")
-            kernel.line(f"storerw_u8(y, (to + j) * {GROUP} + q, v)")
+            if group_parts() == 1:
+                kernel.line(f"storerw_u8(y, (to + j) * {GROUP} + q, v)")
+            else:
+                kernel.line(f"storerw_u8(y, to * {GROUP} + (q // 2) * {2 * width} + 2 * j + q % 2, v)")
         kernel.line(f"storerw_i32(s, u * {width} + j, total)")
 
 

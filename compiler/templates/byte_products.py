@@ -1,8 +1,9 @@
 """Products of matrices of bytes in int32, tile by tile: what integer matrix products and convolutions share.
 
-The micro-kernels multiply uint8 by int8. A signed left operand is moved up by 128, an unsigned right one down, and the
-zero points with them: with ``a' = a - za`` and ``b' = b - zb`` the product is the sum of ``a b``, less ``za`` times the
-sum of b's column, less ``zb`` times (the sum of a's row less ``k za``). All of that wraps around alike.
+The micro-kernels multiply uint8 or, where they add up pairs, int16 by int8. A signed left operand is moved up by 128
+for uint8, an unsigned right one down, and the zero points with them: with ``a' = a - za`` and ``b' = b - zb`` the
+product is the sum of ``a b``, less ``za`` times the sum of b's column, less ``zb`` times (the sum of a's row less
+``k za``). All of that wraps around alike.
 """
 
 from __future__ import annotations
@@ -61,13 +62,18 @@ class ByteTile:
         """Estimated time of one tile."""
         if self.whole:
             return 10.8 * (self.rows // 16) * groups / WHOLE_GROUPS + 25
-        steps = {"vnni": 1, "pairs": 2, "plain": 6}[self.form]
+        steps = {"vnni": 1, "pairs": 2.4, "plain": 6}[self.form]
         return (max(self.rows * self.vectors * steps / 2, 4) * groups + 30) / 3
 
 
 def panel_columns() -> int:
     """Columns of a panel of the right operand."""
     return 2 * target().lanes(32)
+
+
+def row_dtype() -> str:
+    """What rows of the left operand are packed as."""
+    return "int16" if byte_products() == "pairs" else "uint8"
 
 
 def group_multiple() -> int:
@@ -78,7 +84,7 @@ def group_multiple() -> int:
 def byte_tile(rows: int, groups: int, *, whole: bool = False) -> ByteTile:
     """The tile for a product of so many rows and groups, which ``whole`` says are filled up for whole tiles."""
     form, many = byte_products(), target().registers >= 32
-    most = {"vnni": 12 if many else 5, "pairs": 10 if many else 3, "plain": 3}[form]
+    most = {"vnni": 12 if many else 6, "pairs": 12 if many else 6, "plain": 3}[form]
     vectors = ByteTile(tile_rows(rows, most), 2, target().lanes(32), form)
     if not whole:
         return vectors
@@ -108,7 +114,7 @@ class ZeroPoint:
 class ByteProduct:
     """``result[b, r, c] = sum over k of (left[b, r, k] - za[b, r]) * (right[b, k, c] - zb[b, c])``.
 
-    Strides are over (batches..., rows) for ``left`` (in bytes) and ``row_sums``, over (batches..., panel) for ``right``
+    Strides are over (batches..., rows) for ``left`` and ``row_sums``, over (batches..., panel) for ``right``
     and ``column_sums`` (whose panels hold their columns side by side), and over (batches..., rows, columns) for each of
     the epilogue's views. ``depth`` counts the steps, ``groups`` the fours that they are packed in; ``whole`` says that
     these are filled up to a multiple of :data:`WHOLE_GROUPS`.
@@ -148,7 +154,7 @@ class _Writer:
         bands = -(-p.rows // tile.rows)
         work = stacks * bands * self.panels * tile.nanoseconds(p.groups)
         wanted = max(1.0, min(MOST_UNITS, work / UNIT)) / max(1, stacks)
-        most = max(1, BLOCK // (p.groups * GROUP * tile.rows))
+        most = max(1, BLOCK // (p.groups * GROUP * tile.rows * p.left[0].itemsize))
         # Rows are cut only if columns are too few for the units: each cut reads all columns once more.
         cuts = math.ceil(wanted / max(1, self.panels))
         self.block = tile.rows * max(1, min(most, -(-bands // cuts)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,8 +14,8 @@ from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..ir import Node, Value
 from ..views import View
-from .byte_packing import GROUP, pack_panels, pack_rows, panel_sums, panels_array, rows_array
-from .byte_products import ByteProduct, ZeroPoint, byte_product_call, group_multiple, panel_columns
+from .byte_packing import GROUP, Packed, group_parts, pack_panels, pack_rows, panel_sums, panels_array, rows_array
+from .byte_products import ByteProduct, ZeroPoint, byte_product_call, group_multiple, panel_columns, row_dtype
 from .byte_windows import Windows, pack_windows
 from .product import merge_rows
 from .root_alone import RootAlone
@@ -28,12 +29,18 @@ def matmul_integer(node: Node, lowering: Lowering) -> None:
     assert a is not None and b is not None
     *outer, rows, columns = epilogue.shape
     batches = tuple(outer)
-    row_zero = zero_point(lowering, za, 128 if a.dtype == "int8" else 0, lambda v: _as_rows(v, batches, rows))
+    row_zero = zero_point(lowering, za, _moved(a), lambda v: _as_rows(v, batches, rows))
     column_zero = zero_point(
         lowering, zb, -128 if b.dtype == "uint8" else 0, lambda v: v.expanded((*batches, 1, columns)).strides
     )
     column_zero = ZeroPoint(column_zero.number, column_zero.view, _without(column_zero.strides, -2))
-    left, sums = _left(lowering, a, sums=not column_zero.is_zero)
+    if row_dtype() == "int16" and not a.is_constant:
+        # Rows are packed less their zero points.
+        own = zero_point(lowering, za, 0, lambda v: _as_rows(v, a.shape[:-2], rows))
+        left, sums = lowering.shared(("byte rows", a, za), lambda: _packed_rows(lowering, a, own))
+        sums, row_zero = None if column_zero.is_zero else sums, ZeroPoint(0)
+    else:
+        left, sums = _left(lowering, a, sums=not column_zero.is_zero)
     right, column_sums = right_of(lowering, b)
     depth = a.shape[-1]
     seen = left.expanded((*batches, rows, left.shape[-1])).strides[:-1]
@@ -62,6 +69,18 @@ def matmul_integer(node: Node, lowering: Lowering) -> None:
         group_multiple() > 1,
     )  # fmt: skip
     lowering.add(byte_product_call(product, epilogue))
+
+
+def _moved(value: Value) -> int:
+    """What rows are moved by so that the micro-kernels can read them."""
+    return 128 if value.dtype == "int8" and row_dtype() == "uint8" else 0
+
+
+def _packed_rows(lowering: Lowering, value: Value, zero: ZeroPoint) -> Packed:
+    view = lowering.read(value)
+    *lines, depth = view.shape
+    one_tap = replace(view, shape=(*lines, 1, depth), strides=(*view.strides[:-1], 0, view.strides[-1]))
+    return pack_rows(lowering, one_tap, group_multiple(), zero)
 
 
 def _merged(
@@ -131,10 +150,10 @@ def rows_of(
     Each tap's groups are filled up to a ``multiple``.
     """
     if value.is_constant:
-        packed = lowering.packed(value, ("byte rows", layout, multiple), lambda a: rows_array(arrange(a), multiple))
+        packed = lowering.packed(value, ("byte rows", layout, row_dtype(), multiple), lambda a: rows_array(arrange(a), multiple))
         if not sums:
             return packed, None
-        key = ("byte row sums", layout)
+        key = ("byte row sums", layout, row_dtype())
         return packed, lowering.packed(value, key, lambda a: rows_array(arrange(a)).sum(axis=-1, dtype=np.int32))
     rows, totals = pack_rows(lowering, _arranged(lowering.read_contiguous(value), arrange), multiple)
     return rows, totals if sums else None
@@ -150,10 +169,10 @@ def _arranged(view: View, arrange: Callable[[np.ndarray], np.ndarray]) -> View:
 def right_of(lowering: Lowering, value: Value) -> tuple[View, View]:
     """The operand with columns as panels, and the sums of its columns."""
     if value.is_constant:
-        layout = ("byte panels", panel_columns(), group_multiple())
+        layout = ("byte panels", panel_columns(), group_parts(), group_multiple())
         return (
             lowering.packed(value, layout, lambda a: panels_array(a, group_multiple())),
-            lowering.packed(value, (*layout, "sums"), lambda a: panel_sums(panels_array(a))),
+            lowering.packed(value, (*layout, "sums"), panel_sums),
         )
     return pack_panels(lowering, lowering.read(value), group_multiple())
 
@@ -178,8 +197,7 @@ def _convolve(lowering: Lowering, epilogue: Epilogue, split: tuple[int, ...]) ->
     image, weights, zx, zw = (*epilogue.operand_values, None, None)[:4]
     assert image is not None and weights is not None
     attrs, (_, groups, each, positions) = epilogue.root.attrs, split
-    moved = 128 if weights.dtype == "int8" else 0
-    row_zero = zero_point(lowering, zw, moved, lambda v: _of_channels(v, each))
+    row_zero = zero_point(lowering, zw, _moved(weights), lambda v: _of_channels(v, each))
     column_zero = zero_point(lowering, zx, -128 if image.dtype == "uint8" else 0, lambda v: (0, 0, 0))
     left, sums = rows_of(lowering, weights, f"filter {groups}", _grouped(groups), sums=not column_zero.is_zero)
     windows = Windows(attrs, weights.shape[2:], epilogue.shape[2:])

@@ -23,10 +23,13 @@ if byte_products() == "plain":
 def test_sums_are_exact(form: str, rows: int, vectors: int, depth: int, extreme: bool) -> None:
     rng = np.random.default_rng(rows)
     columns = vectors * LANES
-    left = rng.integers(0, 256, (rows, 4 * depth + 3)).astype(np.uint8)
-    right = rng.integers(-128, 128, (depth, columns, 4)).astype(np.int8)
+    low, kind = (-255, np.int16) if form == "pairs" else (0, np.uint8)
+    left = rng.integers(low, 256, (rows, 4 * depth + 3)).astype(kind)
+    right = rng.integers(-128, 128, (4 * depth, columns)).astype(np.int8)
     if extreme:
-        left[0], right[:, 0] = 255, -128
+        left[0], left[-1], right[:, 0], right[:, 1] = 255, low, -128, 127
+    parts = 2 if form == "pairs" else 1
+    panel = np.ascontiguousarray(right.reshape(depth, parts, 4 // parts, columns).swapaxes(2, 3))
     name = f"bytetile_{rows}x{vectors}x{LANES}_{form}"
     source = f"""
 def k(table, start, stop):
@@ -39,10 +42,10 @@ def k(table, start, stop):
         {name}(acc, 0, {columns}, {rows * columns}, rows, s, 0, {4 * depth + 3}, v, 0, depth)
 """
     kernel = Kernel(source)
-    expected = left[:, : 4 * depth].astype(np.int32) @ right.transpose(0, 2, 1).reshape(4 * depth, columns)
+    expected = left[:, : 4 * depth].astype(np.int32) @ right.astype(np.int32)
     for height in {rows, 1, (rows + 1) // 2}:
         acc = np.full((rows + 1, columns), 77, np.int32)
-        kernel([acc, left, right, height, depth], 0, 1)
+        kernel([acc, left, panel, height, depth], 0, 1)
         np.testing.assert_array_equal(acc[:height], expected[:height])
         assert (acc[height:rows] == 77).all()
 
