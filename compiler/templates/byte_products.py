@@ -18,7 +18,7 @@ from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.terms import SUFFIX
 from ..codegen.tiling import tile_rows
 from ..codegen.units import even_shares
-from ..kernels.target import byte_products, matrix_products, target
+from ..kernels.target import matrix_products, target
 from ..views import View
 from .elementwise import decode
 
@@ -28,6 +28,8 @@ WHOLE_GROUPS = 16
 """Groups in a row of a tile register."""
 MOST_PANELS = 4
 """Panels whose sums are collected before the zero points and the fused operators are applied."""
+HEIGHT = 64
+"""Rows whose sums are collected at most."""
 BLOCK = 1 << 17
 """Bytes of rows that are used again for each panel before the next ones are read."""
 UNIT = 10_000.0
@@ -62,7 +64,7 @@ class ByteTile:
         """Estimated time of one tile."""
         if self.whole:
             return 10.8 * (self.rows // 16) * groups / WHOLE_GROUPS + 25
-        steps = {"vnni": 1, "pairs": 2.4, "plain": 6}[self.form]
+        steps = {"vnni": 1, "pairs": 2.4, "quads": 2, "eights": 1.6, "plain": 6}[self.form]
         return (max(self.rows * self.vectors * steps / 2, 4) * groups + 30) / 3
 
 
@@ -71,9 +73,9 @@ def panel_columns() -> int:
     return 2 * target().lanes(32)
 
 
-def row_dtype() -> str:
-    """What rows of the left operand are packed as."""
-    return "int16" if byte_products() == "pairs" else "uint8"
+def row_dtype(form: str) -> str:
+    """What rows of the left operand are for a form of micro-kernel."""
+    return "int16" if form == "pairs" else "uint8"
 
 
 def group_multiple() -> int:
@@ -81,10 +83,10 @@ def group_multiple() -> int:
     return WHOLE_GROUPS if "int8" in matrix_products() else 1
 
 
-def byte_tile(rows: int, groups: int, *, whole: bool = False) -> ByteTile:
+def byte_tile(rows: int, groups: int, form: str, *, whole: bool = False) -> ByteTile:
     """The tile for a product of so many rows and groups, which ``whole`` says are filled up for whole tiles."""
-    form, many = byte_products(), target().registers >= 32
-    most = {"vnni": 12 if many else 6, "pairs": 12 if many else 6, "plain": 3}[form]
+    narrow, wide = {"plain": (3, 3), "quads": (5, 12), "eights": (4, 10)}.get(form, (6, 12))
+    most = wide if target().registers >= 32 else narrow
     vectors = ByteTile(tile_rows(rows, most), 2, target().lanes(32), form)
     if not whole:
         return vectors
@@ -111,13 +113,26 @@ class ZeroPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Excess:
+    """What groups of a right operand hold beyond what the forms ``quads`` and ``eights`` multiply.
+
+    ``groups`` are int8 [..., columns of a panel, 4], ``places`` the groups they belong to, and ``marks`` where those of
+    each panel begin and the last one's end.
+    """
+
+    groups: View
+    places: View
+    marks: View
+
+
+@dataclass(frozen=True, slots=True)
 class ByteProduct:
     """``result[b, r, c] = sum over k of (left[b, r, k] - za[b, r]) * (right[b, k, c] - zb[b, c])``.
 
     Strides are over (batches..., rows) for ``left`` and ``row_sums``, over (batches..., panel) for ``right``
     and ``column_sums`` (whose panels hold their columns side by side), and over (batches..., rows, columns) for each of
     the epilogue's views. ``depth`` counts the steps, ``groups`` the fours that they are packed in; ``whole`` says that
-    these are filled up to a multiple of :data:`WHOLE_GROUPS`.
+    these are filled up to a multiple of :data:`WHOLE_GROUPS`. ``form`` is the micro-kernels'.
     """
 
     batches: tuple[int, ...]
@@ -132,7 +147,9 @@ class ByteProduct:
     row_zero: ZeroPoint
     column_zero: ZeroPoint
     strides: Sequence[Sequence[int]]
+    form: str
     whole: bool = False
+    excess: Excess | None = None
 
 
 def byte_product_call(product: ByteProduct, epilogue: Epilogue) -> Call:
@@ -144,7 +161,7 @@ class _Writer:
     def __init__(self, product: ByteProduct, epilogue: Epilogue) -> None:
         self.product, self.epilogue = product, epilogue
         self.kernel = KernelBuilder("+".join([epilogue.root.op, *(n.op for n in epilogue.nodes)]))
-        self.tile = byte_tile(product.rows, product.groups, whole=product.whole)
+        self.tile = byte_tile(product.rows, product.groups, product.form, whole=product.whole)
         self._plan()
 
     def _plan(self) -> None:
@@ -163,12 +180,17 @@ class _Writer:
         self.chunk, self.group = even_shares(self.panels, wanted / self.blocks, MOST_PANELS)
         self.chunks = -(-self.panels // self.chunk)
         self.units = stacks * self.blocks * self.chunks
+        # A panel that stays in the first-level cache is multiplied by several bands of rows at once.
+        self.height = tile.rows if tile.whole or target().registers >= 32 else HEIGHT // tile.rows * tile.rows
 
     def write(self) -> Call:
         kernel, p, tile = self.kernel, self.product, self.tile
-        kernel.line(f"tile = stack_{4 * (tile.rows + 1) * MOST_PANELS * tile.columns}()")
+        kernel.line(f"tile = stack_{4 * (self.height + 1) * MOST_PANELS * tile.columns}()")
         self.left = self._declare("left", *p.left)
         self.right = self._declare("right", *p.right)
+        if p.excess is not None:
+            for name in ("groups", "places", "marks"):
+                kernel.source(f"excess_{name}", getattr(p.excess, name))
         self.column_sums = {} if p.row_zero.is_zero else self._declare("sums", *p.column_sums)
         self.row_sums = self._declare("rowsums", *p.row_sums) if p.row_sums else {}
         self.za = self._declare_zero("za", p.row_zero)
@@ -189,13 +211,21 @@ class _Writer:
                 kernel.line("last_panel = min(first_panel + group, end_panel)")
                 kernel.line(f"first = first_panel * {tile.columns}")
                 kernel.line(f"last = min(last_panel * {tile.columns}, columns)")
-                with kernel.block(f"for top in range(b * block, bottom, {tile.rows})"):
-                    # Whole tiles compute no fewer rows than they have: the last ones reach back.
-                    kernel.line("low = min(top, max(rows - 16, 0))" if tile.whole else "low = top")
-                    kernel.line(f"height = min(top + {tile.rows}, bottom) - low")
+                with kernel.block(f"for top in range(b * block, bottom, {self.height})"):
+                    kernel.line(f"end = min(top + {self.height}, bottom)")
+                    if tile.whole:
+                        # Whole tiles compute no fewer rows than they have: the last ones reach back.
+                        kernel.line("origin = min(top, max(rows - 16, 0))")
+                    else:
+                        kernel.line("origin = top")
                     with kernel.block("for panel in range(first_panel, last_panel)"):
-                        self._sums(batch)
-                    with kernel.block("for i in range(top - low, height)"):
+                        if self.height == tile.rows:
+                            kernel.line("low = origin")
+                            self._sums(batch)
+                        else:
+                            with kernel.block(f"for low in range(top, end, {tile.rows})"):
+                                self._sums(batch)
+                    with kernel.block("for r in range(top, end)"):
                         self._finish(batch)
         if tile.whole:
             kernel.line("amx_release()")
@@ -226,14 +256,18 @@ class _Writer:
         tile, last = self.tile, len(self.product.batches)
         left = _place(self.left, {**batch, last: "low"})
         right = _place(self.right, {**batch, last: "panel"})
+        excess = ""
+        if self.product.excess is not None:
+            excess = ", excess_groups, excess_places, load_i32(excess_marks, panel), load_i32(excess_marks, panel + 1)"
+        place = f"(low - origin) * pitch + (panel - first_panel) * {tile.columns}"
+        height = f"min({tile.rows}, end - low)"
         self.kernel.line(
-            f"{tile.name}(tile, (panel - first_panel) * {tile.columns}, pitch, {tile.rows} * pitch, height, "
-            f"left, {left}, {self.left[last]}, right, {right}, groups)"
+            f"{tile.name}(tile, {place}, pitch, {self.height} * pitch, {height}, "
+            f"left, {left}, {self.left[last]}, right, {right}, groups{excess})"
         )
 
     def _finish(self, batch: Mapping[int, str]) -> None:
         kernel, p, last = self.kernel, self.product, len(self.product.batches)
-        kernel.line("r = low + i")
         if not p.row_zero.is_zero:
             kernel.line(f"za_r = {self._zero('za', p.row_zero, self.za, {**batch, last: 'r'})}")
             kernel.line(f"sums_at = {_place(self.column_sums, {**batch, last: 'first_panel'})} - first")
@@ -246,7 +280,7 @@ class _Writer:
                 kernel.line(f"zb_rest = mul_i32({self._zero('zb', p.column_zero, self.zb, batch)}, rest_r)")
         self.body.start_row({**batch, last: "r"})
         known = self.body.hoist(last + 1)
-        kernel.line("base = i * pitch - first")
+        kernel.line("base = (r - origin) * pitch - first")
         with kernel.block("for j in range(first, last)"):
             kernel.line("root = load_i32(tile, base + j)")
             if not p.row_zero.is_zero:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..codegen.kernel import KernelBuilder
 from ..codegen.lowering import Lowering
+from ..kernels.target import byte_products
 from ..views import View
 from .byte_packing import GROUP, Packed, groups_of, store_group
 from .byte_products import ZeroPoint, panel_columns
@@ -156,7 +157,7 @@ class _Writer:
                 kernel.line("place = loadrw_i64(places, j)")
                 kernel.line("found = load_u32(x, base + c + max_i64(place, 0))")
                 kernel.line("word = select_u32(lt_i64(place, 0), pad, found)")
-                store_group(kernel, "word")
+                store_group(kernel, "word", byte_products())
             with kernel.block(f"for j in range(inside, {width})"):
-                store_group(kernel, "const_u32(0)")
+                store_group(kernel, "const_u32(0)", byte_products())
             kernel.line(f"to += {width}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,12 +13,29 @@ from ..codegen.epilogue import Epilogue
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..ir import Node, Value
+from ..kernels.target import byte_products, target
 from ..views import View
-from .byte_packing import GROUP, Packed, group_parts, pack_panels, pack_rows, panel_sums, panels_array, rows_array
-from .byte_products import ByteProduct, ZeroPoint, byte_product_call, group_multiple, panel_columns, row_dtype
+from .byte_packing import (
+    GROUP,
+    Bounded,
+    Packed,
+    bounded,
+    group_parts,
+    pack_panels,
+    pack_rows,
+    panel_sums,
+    panels_array,
+    rows_array,
+)
+from .byte_products import ByteProduct, Excess, ZeroPoint, byte_product_call, group_multiple, panel_columns, row_dtype
 from .byte_windows import Windows, pack_windows
 from .product import merge_rows
 from .root_alone import RootAlone
+
+STEPS = {"quads": 1, "eights": 2}
+"""Groups whose products are added up in 16 bits."""
+MOST_EXCESS = {"eights": 0.15, "quads": 0.12}
+"""The share of groups up to which multiplying what exceeds 16 bits once more is faster than the next form."""
 
 
 @template("matmul_integer", epilogue=True)
@@ -29,24 +46,25 @@ def matmul_integer(node: Node, lowering: Lowering) -> None:
     assert a is not None and b is not None
     *outer, rows, columns = epilogue.shape
     batches = tuple(outer)
-    row_zero = zero_point(lowering, za, _moved(a), lambda v: _as_rows(v, batches, rows))
+    right = right_of(lowering, b)
+    form = right.form
+    row_zero = zero_point(lowering, za, _moved(a, form), lambda v: _as_rows(v, batches, rows))
     column_zero = zero_point(
         lowering, zb, -128 if b.dtype == "uint8" else 0, lambda v: v.expanded((*batches, 1, columns)).strides
     )
     column_zero = ZeroPoint(column_zero.number, column_zero.view, _without(column_zero.strides, -2))
-    if row_dtype() == "int16" and not a.is_constant:
+    if row_dtype(form) == "int16" and not a.is_constant:
         # Rows are packed less their zero points.
         own = zero_point(lowering, za, 0, lambda v: _as_rows(v, a.shape[:-2], rows))
         left, sums = lowering.shared(("byte rows", a, za), lambda: _packed_rows(lowering, a, own))
         sums, row_zero = None if column_zero.is_zero else sums, ZeroPoint(0)
     else:
-        left, sums = _left(lowering, a, sums=not column_zero.is_zero)
-    right, column_sums = right_of(lowering, b)
+        left, sums = _left(lowering, a, form, sums=not column_zero.is_zero)
     depth = a.shape[-1]
     seen = left.expanded((*batches, rows, left.shape[-1])).strides[:-1]
     sums_seen = sums.expanded((*batches, rows)).strides if sums is not None else None
-    panel = right.expanded((*batches, *right.shape[-4:])).strides[: len(batches) + 1]
-    lines = column_sums.expanded((*batches, column_sums.shape[-1])).strides[:-1]
+    panel = right.panels.expanded((*batches, *right.panels.shape[-4:])).strides[: len(batches) + 1]
+    lines = right.sums.expanded((*batches, right.sums.shape[-1])).strides[:-1]
     views = epilogue.views()
     strides = [(*panel[:-1], 0), (*lines, 0), seen, *([sums_seen] if sums_seen else [])]
     strides += [row_zero.strides] if row_zero.view else []
@@ -61,26 +79,31 @@ def matmul_integer(node: Node, lowering: Lowering) -> None:
     if column_zero.view:
         column_zero = ZeroPoint(column_zero.number, column_zero.view, (*next(found)[:-1], column_zero.strides[-1]))
     product = ByteProduct(
-        merged_batches, merged_rows, columns, depth, right.shape[-3],
-        (left, left_s), (right, (*right_s[:-1], panel[-1])),
-        None if sums is None else (sums, sums_s), (column_sums, (*lines_s[:-1], panel_columns())),
+        merged_batches, merged_rows, columns, depth, right.panels.shape[-3],
+        (left, left_s), (right.panels, (*right_s[:-1], panel[-1])),
+        None if sums is None else (sums, sums_s), (right.sums, (*lines_s[:-1], panel_columns())),
         row_zero, column_zero,
         [(*m, i) for m, i in zip(found, inner)],
-        group_multiple() > 1,
+        form, group_multiple() > 1, right.excess,
     )  # fmt: skip
     lowering.add(byte_product_call(product, epilogue))
 
 
-def _moved(value: Value) -> int:
+def _multiple(form: str) -> int:
+    """What the groups of a matrix are filled up to a multiple of."""
+    return STEPS.get(form) or group_multiple()
+
+
+def _moved(value: Value, form: str) -> int:
     """What rows are moved by so that the micro-kernels can read them."""
-    return 128 if value.dtype == "int8" and row_dtype() == "uint8" else 0
+    return 128 if value.dtype == "int8" and row_dtype(form) == "uint8" else 0
 
 
 def _packed_rows(lowering: Lowering, value: Value, zero: ZeroPoint) -> Packed:
     view = lowering.read(value)
     *lines, depth = view.shape
     one_tap = replace(view, shape=(*lines, 1, depth), strides=(*view.strides[:-1], 0, view.strides[-1]))
-    return pack_rows(lowering, one_tap, group_multiple(), zero)
+    return pack_rows(lowering, one_tap, "pairs", zero=zero)
 
 
 def _merged(
@@ -116,7 +139,7 @@ def _without(strides: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return tuple(s for i, s in enumerate(strides) if i != axis % len(strides)) if strides else ()
 
 
-def _left(lowering: Lowering, value: Value, *, sums: bool) -> tuple[View, View | None]:
+def _left(lowering: Lowering, value: Value, form: str, *, sums: bool) -> tuple[View, View | None]:
     """The operand with rows, and the sums of its rows if they are asked for."""
     if not value.is_constant:
         view = lowering.read(value)
@@ -125,11 +148,11 @@ def _left(lowering: Lowering, value: Value, *, sums: bool) -> tuple[View, View |
             value.dtype == "uint8"
             and not sums
             and depth
-            and depth % (GROUP * group_multiple()) == 0
+            and depth % (GROUP * _multiple(form)) == 0
             and view.strides[-1] == 1
         ):
             return view, None
-    return rows_of(lowering, value, "matrix", _one_tap, sums=sums, multiple=group_multiple())
+    return rows_of(lowering, value, "matrix", _one_tap, form, sums=sums, multiple=_multiple(form))
 
 
 def _one_tap(array: np.ndarray) -> np.ndarray:
@@ -141,6 +164,7 @@ def rows_of(
     value: Value,
     layout: str,
     arrange: Callable[[np.ndarray], np.ndarray],
+    form: str,
     *,
     sums: bool,
     multiple: int = 1,
@@ -150,12 +174,14 @@ def rows_of(
     Each tap's groups are filled up to a ``multiple``.
     """
     if value.is_constant:
-        packed = lowering.packed(value, ("byte rows", layout, row_dtype(), multiple), lambda a: rows_array(arrange(a), multiple))
+        packed = lowering.packed(
+            value, ("byte rows", layout, form, multiple), lambda a: rows_array(arrange(a), form, multiple)
+        )
         if not sums:
             return packed, None
-        key = ("byte row sums", layout, row_dtype())
-        return packed, lowering.packed(value, key, lambda a: rows_array(arrange(a)).sum(axis=-1, dtype=np.int32))
-    rows, totals = pack_rows(lowering, _arranged(lowering.read_contiguous(value), arrange), multiple)
+        key = ("byte row sums", layout, form)
+        return packed, lowering.packed(value, key, lambda a: rows_array(arrange(a), form).sum(-1, dtype=np.int32))
+    rows, totals = pack_rows(lowering, _arranged(lowering.read_contiguous(value), arrange), form, multiple)
     return rows, totals if sums else None
 
 
@@ -166,15 +192,51 @@ def _arranged(view: View, arrange: Callable[[np.ndarray], np.ndarray]) -> View:
     return View(view.buffer, view.dtype, seen.shape, seen.strides, view.offset)
 
 
-def right_of(lowering: Lowering, value: Value) -> tuple[View, View]:
-    """The operand with columns as panels, and the sums of its columns."""
-    if value.is_constant:
-        layout = ("byte panels", panel_columns(), group_parts(), group_multiple())
-        return (
-            lowering.packed(value, layout, lambda a: panels_array(a, group_multiple())),
-            lowering.packed(value, (*layout, "sums"), panel_sums),
-        )
-    return pack_panels(lowering, lowering.read(value), group_multiple())
+@dataclass(frozen=True, slots=True)
+class Right:
+    """An operand with columns: its panels, the sums of its columns, and how micro-kernels multiply it."""
+
+    panels: View
+    sums: View
+    form: str
+    excess: Excess | None = None
+
+
+def right_of(lowering: Lowering, value: Value) -> Right:
+    """The operand with columns as panels."""
+    form = byte_products()
+    if not value.is_constant:
+        return Right(*pack_panels(lowering, lowering.read(value), _multiple(form)), form)
+    key = ("byte panels", panel_columns())
+    sums = lowering.packed(value, (*key, "sums"), panel_sums)
+    if form == "pairs" and target().bits >= 256 and len(value.shape) == 2:
+        found = _bounded(lowering, value, sums)
+        if found is not None:
+            return found
+    layout = (*key, group_parts(form), _multiple(form))
+    return Right(lowering.packed(value, layout, lambda a: panels_array(a, form, _multiple(form))), sums, form)
+
+
+def _bounded(lowering: Lowering, value: Value, sums: View) -> Right | None:
+    """A constant matrix that is small enough for products with bytes to be added up in 16 bits, but for few of them."""
+    made: dict[str, Bounded] = {}
+
+    def part(form: str, name: str) -> Callable[[np.ndarray], np.ndarray]:
+        def make(array: np.ndarray) -> np.ndarray:
+            if form not in made:
+                steps = STEPS[form]
+                made[form] = bounded(panels_array(array, form, steps), steps)
+            return np.asarray(getattr(made[form], name))
+
+        return make
+
+    for form, most in MOST_EXCESS.items():
+        key = ("byte panels", panel_columns(), form)
+        if lowering.constants.derived(value, (*key, "share"), part(form, "share")) <= most:
+            names = ("panels", "excess", "places", "marks")
+            kept, *rest = (lowering.packed(value, (*key, name), part(form, name)) for name in names)
+            return Right(kept, sums, form, Excess(*rest))
+    return None
 
 
 @template("conv_integer", epilogue=True)
@@ -197,9 +259,11 @@ def _convolve(lowering: Lowering, epilogue: Epilogue, split: tuple[int, ...]) ->
     image, weights, zx, zw = (*epilogue.operand_values, None, None)[:4]
     assert image is not None and weights is not None
     attrs, (_, groups, each, positions) = epilogue.root.attrs, split
-    row_zero = zero_point(lowering, zw, _moved(weights), lambda v: _of_channels(v, each))
+    row_zero = zero_point(lowering, zw, _moved(weights, byte_products()), lambda v: _of_channels(v, each))
     column_zero = zero_point(lowering, zx, -128 if image.dtype == "uint8" else 0, lambda v: (0, 0, 0))
-    left, sums = rows_of(lowering, weights, f"filter {groups}", _grouped(groups), sums=not column_zero.is_zero)
+    form = byte_products()
+    arrange = _grouped(groups)
+    left, sums = rows_of(lowering, weights, f"filter {groups}", arrange, form, sums=not column_zero.is_zero)
     windows = Windows(attrs, weights.shape[2:], epilogue.shape[2:])
     right, column_sums = pack_windows(lowering, lowering.read(image), column_zero, windows)
     views = [v for v in (view.reshaped(split) for view in epilogue.views()) if v is not None]
@@ -216,6 +280,7 @@ def _convolve(lowering: Lowering, epilogue: Epilogue, split: tuple[int, ...]) ->
         row_zero,
         column_zero,
         [tuple(0 if d == 1 else s for d, s in zip(split, v.strides)) for v in views],
+        byte_products(),
     )
     lowering.add(byte_product_call(product, epilogue))
 

@@ -10,7 +10,6 @@ import pytest
 
 from basalt.compiler.ir import Value
 from basalt.compiler.lower import compile_spec
-from basalt.compiler.templates.byte_products import row_dtype
 
 from ..compiled.forms import EXACT, Bench, fill
 from ..making import Maker
@@ -60,6 +59,27 @@ def test_matmul(case: int, a_dtype: str, b_dtype: str, constant: bool) -> None:
     _check(bench, bench.maker.call("matmul_integer", a, b, **given), case + constant)
 
 
+@pytest.mark.parametrize(("spread", "far"), [(4, 0.0), (9, 0.004), (22, 0.0), (70, 0.0)])
+@pytest.mark.parametrize(("a_dtype", "b_dtype"), PAIRS)
+@pytest.mark.parametrize(("rows", "depth", "columns"), [(1, 9, 5), (9, 64, 33), (67, 44, 70)])
+def test_weights_as_networks_have_them(
+    spread: float, far: float, a_dtype: str, b_dtype: str, rows: int, depth: int, columns: int
+) -> None:
+    bench = Bench(Random(rows))
+    rng = np.random.default_rng(rows)
+    weights = np.rint(rng.standard_normal((depth, columns)) * spread)
+    weights[rng.random(weights.shape) < far] = 127
+    weights[-2:, 0] = -128
+    weights = np.clip(weights, -128, 127).astype(np.int8)
+    if b_dtype == "uint8":
+        weights = weights.view(np.uint8) ^ np.uint8(128)
+    a = _byte(bench, (rows, depth), a_dtype, constant=False)
+    given = {"a_zero_point": _byte(bench, (), a_dtype, constant=rows == 1)}
+    if rows == 9:
+        given["b_zero_point"] = _byte(bench, (columns,), b_dtype, constant=False)
+    _check(bench, bench.maker.call("matmul_integer", a, bench.maker.constant(weights, b_dtype), **given), rows)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_operands_of_any_layout(seed: int) -> None:
     bench = Bench(Random(seed))
@@ -107,5 +127,4 @@ def test_what_dequantises_is_part_of_the_product() -> None:
     x = maker.input("x", "uint8", (4, 64))
     sums = maker.call("matmul_integer", x, maker.constant(np.ones((64, 32)), "int8"))
     graph = maker.graph(y=maker.mul(maker.cast(sums, "float32"), maker.constant(0.25)))
-    packed = row_dtype() != "uint8"
-    assert len(compile_spec(graph, maker.constants).rows) == 1 + packed
+    assert len(compile_spec(graph, maker.constants).rows) == 1

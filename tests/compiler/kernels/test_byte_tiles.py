@@ -7,6 +7,7 @@ import pytest
 
 from basalt.compiler.kernels import byte_tiles
 from basalt.compiler.kernels.target import byte_products, byte_products_of, target
+from basalt.compiler.templates.byte_packing import bounded
 
 from .loops import Kernel
 
@@ -58,7 +59,39 @@ def test_the_instruction_is_used() -> None:
     assert "vpdpbusd" in Kernel("\n".join(lines) + "\n").assembly
 
 
-@pytest.mark.parametrize("name", ["bytetile_2x2x7_pairs", "bytetile_2x2x16_other", "bytetile_2x2"])
+@pytest.mark.skipif(byte_products() != "pairs" or LANES < 8, reason="this CPU adds up products otherwise")
+@pytest.mark.parametrize(("form", "steps"), [("quads", 1), ("eights", 2)])
+@pytest.mark.parametrize(("rows", "depth", "wild"), [(1, 0, 1.0), (4, 6, 0.1), (5, 22, 1.0), (3, 40, 0.0)])
+def test_sums_in_sixteen_bits_are_exact(form: str, steps: int, rows: int, depth: int, wild: float) -> None:
+    rng = np.random.default_rng(depth)
+    columns = 2 * LANES
+    left = rng.integers(0, 256, (rows, 4 * depth)).astype(np.uint8)
+    left[0] = 255
+    right = rng.integers(-20, 21, (4 * depth, columns)).astype(np.int8)
+    far = rng.random(right.shape) < wild
+    right[far] = rng.choice(np.array([-128, -127, 127], np.int8), far.sum())
+    panels = np.ascontiguousarray(right.reshape(1, depth, 4, columns).swapaxes(2, 3))
+    found = bounded(panels, steps)
+    source = f"""
+def k(table, start, stop):
+    acc = ptr(table, 0)
+    s = ptr(table, 1)
+    v = ptr(table, 2)
+    x = ptr(table, 3)
+    p = ptr(table, 4)
+    last = par_i64(table, 5)
+    depth = par_i64(table, 6)
+    for u in range(start, stop):
+        bytetile_{rows}x2x{LANES}_{form}(acc, 0, {columns}, 0, {rows}, s, 0, {4 * depth}, v, 0, depth, x, p, 0, last)
+"""
+    acc = np.zeros((rows + 1, columns), np.int32)
+    Kernel(source)([acc, left, found.panels, found.excess, found.places, found.places.size, depth], 0, 1)
+    np.testing.assert_array_equal(acc[:rows], left.astype(np.int32) @ right.astype(np.int32))
+
+
+@pytest.mark.parametrize(
+    "name", ["bytetile_2x2x7_pairs", "bytetile_2x2x4_quads", "bytetile_2x2x16_other", "bytetile_2x2"]
+)
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(KeyError):
         byte_tiles.recipe(name)
