@@ -85,7 +85,7 @@ def group_multiple() -> int:
 
 def byte_tile(rows: int, groups: int, form: str, *, whole: bool = False) -> ByteTile:
     """The tile for a product of so many rows and groups, which ``whole`` says are filled up for whole tiles."""
-    narrow, wide = {"plain": (3, 3), "quads": (5, 12), "eights": (4, 10)}.get(form, (6, 12))
+    narrow, wide = {"plain": (3, 3), "quads": (5, 10), "eights": (4, 10)}.get(form, (6, 12))
     most = wide if target().registers >= 32 else narrow
     vectors = ByteTile(tile_rows(rows, most), 2, target().lanes(32), form)
     if not whole:
