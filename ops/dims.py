@@ -28,10 +28,12 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
 class SymDim:
     """An integer polynomial over symbols and opaque ``//``, ``%``, ``max``, ``min`` terms; immutable and hashable."""
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "_text", "terms")
 
     def __init__(self, terms: Mapping[_Monomial, int]) -> None:
-        self.terms: dict[_Monomial, int] = dict(sorted(terms.items(), key=lambda item: repr(item[0])))
+        ordered = terms.items() if len(terms) < 2 else sorted(terms.items(), key=lambda item: repr(item[0]))
+        self.terms: dict[_Monomial, int] = dict(ordered)
+        self._text = ""
         self._hash = hash(tuple(self.terms.items()))
 
     def __hash__(self) -> int:
@@ -56,9 +58,11 @@ class SymDim:
         return self * -1
 
     def __mul__(self, other: Dim) -> Dim:
+        if isinstance(other, int):
+            return _simplify({mono: coef * other for mono, coef in self.terms.items()})
         product: dict[_Monomial, int] = {}
         for mono_a, coef_a in self.terms.items():
-            for mono_b, coef_b in _lift(other).terms.items():
+            for mono_b, coef_b in other.terms.items():
                 mono = tuple(sorted(mono_a + mono_b, key=repr))
                 product[mono] = product.get(mono, 0) + coef_a * coef_b
         return _simplify(product)
@@ -89,6 +93,12 @@ class SymDim:
         return f"SymDim({str(self)!r})"
 
     def __str__(self) -> str:
+        # Terms are ordered by their texts, and products of shapes ask for the same ones again and again.
+        if not self._text:
+            self._text = self._written()
+        return self._text
+
+    def _written(self) -> str:
         text = ""
         for mono, coef in sorted(self.terms.items(), key=lambda item: (not item[0], repr(item[0]))):
             body = "*".join(_atom_text(a) for a in mono)
