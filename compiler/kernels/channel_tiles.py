@@ -5,11 +5,14 @@ of a row, for one panel of ``vectors * lanes`` channels after another: over ``li
 ``taps`` columns, sums of ``products`` with weights, the ``sum``, the sum of ``squares``, or the ``max``. A program
 (:mod:`.finish`) is applied to them. Each element of the image is loaded once for all results that it takes part in.
 
+``products4`` sums up products of groups of four channels, each result with weights for all of its group's; a vector
+holds several groups, and each of their elements is brought to all places of its group in turn.
+
 The operands, counted in elements: ``image, index, line stride, pixel stride, weights, index, panel stride, lines,
 low, high, rows, columns, panels, block``, then the program's. Of the image's row, only pixels ``low <= i < high`` are
 read, the others take no part; only the first ``rows`` results and ``columns`` channels are stored. ``block`` is scratch
-memory for the results of a panel and one more vector. Weights lie as [panels][lines][taps][columns of a panel]; only
-products read them.
+memory for the results of a panel and one more vector. Weights lie as [panels][lines][channels of a group][taps][columns
+of a panel]; only products read them.
 
 A maximum is NaN where an element is, which the processor's own instruction does not give. Tiles are computed by it all
 the same, while elements are tested two at a time; those with a NaN are computed again with care.
@@ -32,7 +35,7 @@ from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
 __all__ = ["recipe"]
 
-_NAME = re.compile(rf"channels_(products|sum|squares|max)_(\d+)x(\d+)x(\d+)_(f32|f64)_(\d+)s(\d+)({PATTERN})")
+_NAME = re.compile(rf"channels_(products|sum|squares|max)(2|4|8|)_(\d+)x(\d+)x(\d+)_(f32|f64)_(\d+)s(\d+)({PATTERN})")
 _OPERANDS = 14
 
 
@@ -47,13 +50,14 @@ def recipe(name: str) -> Recipe:
     match = _NAME.fullmatch(name)
     if match is None:
         raise KeyError(name)
-    operation, pixels, vectors, lanes, register, taps, stride, program = match.groups()
+    operation, group, pixels, vectors, lanes, register, taps, stride, program = match.groups()
     finish = parsed(program)
     index, pointer = types.intp, types.voidptr
     operands = (pointer, *[index] * 3, pointer, *[index] * 8, pointer, *finish.types(register))
 
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
         tile = _TILES[operation](e, (int(pixels), int(vectors), int(lanes)), register, (int(taps), int(stride)))
+        tile.group = int(group or 1)
         tile.write(arguments, finish, find)
 
     return Recipe(types.void, operands, partial(internal_function, name, write))
@@ -68,6 +72,8 @@ class _Tile:
 
     identity = 0.0
     """What stands for pixels outside the image."""
+    group = 1
+    """Channels of a group."""
 
     def __init__(self, e: Emitter, size: tuple[int, int, int], register: str, window: tuple[int, int]) -> None:
         self.e, self.b, self.register = e, e.b, register
@@ -129,28 +135,28 @@ class _Tile:
         take: Callable[[list[ir.Value], int, ir.Value, ir.Value | None], None],
     ) -> list[ir.Value]:
         """Partial results after the lines of the window; ``take`` adds an element to the one of some number."""
-        memory, vectors = self.memory, range(self.vectors)
+        memory = self.memory
 
         def line(_: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             *partial, s_now, v_now = carried
-            shared = self.weights(v_now)
-            pixel = s_now
-            for i in range(self.span):
-                if i:
-                    pixel = self._next(pixel)
-                source = place(i, pixel)
-                for j in vectors:
-                    # The one vector that stands for pixels outside serves all.
-                    step = j * memory.lanes
-                    at = self._element(source, step) if source is pixel else place(i, self._element(pixel, step))
-                    own = memory.load(at, self.register, None if there is None else there[j])
-                    self.note(partial, own, i == self.span - 1 and j == self.vectors - 1)
-                    for o in range(self.pixels):
-                        tap = i - o * self.stride
-                        if 0 <= tap < self.taps:
-                            weight = shared[tap * self.vectors + j] if shared else None
-                            take(partial, o * self.vectors + j, own, weight)
-            return [*partial, memory.at(s_now, self.line, self.register), self._element(v_now, self.taps * self.width)]
+            for channel in range(self.group):
+                shared = self.weights(self._element(v_now, channel * self.taps * self.width))
+                pixel = self._apart(s_now) if channel else s_now
+                for i in range(self.span):
+                    if i:
+                        pixel = self._next(pixel)
+                    for j in range(self.vectors):
+                        at = place(i, self._element(pixel, j * memory.lanes))
+                        own = memory.load(at, self.register, None if there is None else there[j])
+                        own = self._spread(own, channel)
+                        self.note(partial, own, i == self.span - 1 and j == self.vectors - 1)
+                        for o in range(self.pixels):
+                            tap = i - o * self.stride
+                            if 0 <= tap < self.taps:
+                                weight = shared[tap * self.vectors + j] if shared else None
+                                take(partial, o * self.vectors + j, own, weight)
+            ahead = self._element(v_now, self.group * self.taps * self.width)
+            return [*partial, memory.at(s_now, self.line, self.register), ahead]
 
         return counted(self.b, self.lines, [*start, s, v], line)[:-2]
 
@@ -164,10 +170,22 @@ class _Tile:
     def take(self, partial: list[ir.Value], number: int, own: ir.Value, weight: ir.Value | None) -> None:
         raise NotImplementedError
 
+    def _spread(self, own: ir.Value, channel: int) -> ir.Value:
+        """A channel of each group in all places of the group."""
+        if self.group == 1:
+            return own
+        places = [lane - lane % self.group + channel for lane in range(self.memory.lanes)]
+        return self.b.shuffle_vector(own, own, ir.Constant(ir.VectorType(I32, self.memory.lanes), places))
+
     def _next(self, pixel: ir.Value) -> ir.Value:
         """The next pixel, in a way that keeps LLVM from holding a register for each."""
         ahead = self.b.gep(pixel, [self.pixel], source_etype=ir.IntType(8))
         return self.b.asm(ir.FunctionType(ahead.type, [ahead.type]), "", "=r,0", [ahead], False)
+
+    def _apart(self, pixel: ir.Value) -> ir.Value:
+        """The same place, read again: what is read of it must not stay in registers, nor be read early."""
+        kind = ir.FunctionType(pixel.type, [pixel.type])
+        return self.b.asm(kind, "", "=r,0,~{memory}", [pixel], True)
 
     def _element(self, pointer: ir.Value, number: int) -> ir.Value:
         return self.memory.at(pointer, I64(number), self.register) if number else pointer

@@ -94,6 +94,7 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     """A convolution, by the kernel that suits its layout, window and groups."""
     from .conv_channels import channels_call
     from .conv_depthwise import depthwise_call, is_depthwise
+    from .conv_grouped import grouped_call
     from .conv_lanes import lanes_call
     from .conv_pixels import pixels_call
     from .conv_planes import planes_call
@@ -102,7 +103,7 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     from .split_conv import split_conv_call
 
     c = _with_neighbours(_convolution(lowering.epilogue(node), "oihw"), lowering)
-    call = split_conv_call(c, lowering) or lanes_call(c, lowering)
+    call = split_conv_call(c, lowering) or lanes_call(c, lowering) or grouped_call(c, lowering)
     if call is None and not is_depthwise(c):
         call = windows_call(c, lowering) or pixels_call(c, lowering) or planes_call(c, lowering)
     if call is not None:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from ..codegen.body import Body
 from ..codegen.choices import choose
 from ..codegen.finishing import Formula
-from ..codegen.kernel import Call
+from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
 from ..codegen.tiling import TileShape, lanes_of
 from ..kernels.target import target
+from ..views import View
 from .conv import Convolution
 from .conv_depthwise import channel_panels
-from .geometry import declare_bias
+from .geometry import Window, declare_bias
 from .lanes import LanesWriter, Windows
 
 MOST_TAPS = 7
@@ -35,26 +36,30 @@ class _Writer(LanesWriter):
 
     def __init__(self, windows: Windows, convolution: Convolution, lowering: Lowering) -> None:
         self.c, self.lowering = convolution, lowering
-        super().__init__(windows, _tile(convolution))
+        super().__init__(windows, lanes_tile(convolution.dtype, convolution.groups, convolution.window))
 
     def declare(self, body: Body) -> Formula:
-        bias = self.c.places.bias
-        if bias is None:
-            return lambda total, known: total
-        key = declare_bias(body, bias, (0, 0, 0, 0 if bias.shape[0] == 1 else bias.strides[0]))
-        return lambda total, known: self.kernel.define(f"add_{self.suffix}({total}, {known[key]})")
+        return add_bias(self.kernel, body, self.c.places.bias, self.suffix)
 
     def weights(self) -> tuple[str, Sequence[int]]:
         panels = channel_panels(self.c, self.lowering, self.tile)
         return self.kernel.source("weights", panels), panels.strides[:2]
 
 
-def _tile(c: Convolution) -> TileShape:
+def add_bias(kernel: KernelBuilder, body: Body, bias: View | None, suffix: str) -> Formula:
+    """The sum of what a micro-kernel gives and a bias over (n, y, x, c), which is declared here."""
+    if bias is None:
+        return lambda total, known: total
+    key = declare_bias(body, bias, (0, 0, 0, 0 if bias.shape[0] == 1 else bias.strides[0]))
+    return lambda total, known: kernel.define(f"add_{suffix}({total}, {known[key]})")
+
+
+def lanes_tile(dtype: str, channels: int, window: Window) -> TileShape:
     """Pixels and vectors of channels of a block: sums and a row of weights fit in the registers."""
-    lanes = lanes_of(c.dtype)
-    vectors = 2 if target().registers >= 32 and -(-c.groups // lanes) % 2 == 0 else 1
-    room = target().registers - 2 - vectors * c.window.taps[1]
+    lanes = lanes_of(dtype)
+    vectors = 2 if target().registers >= 32 and -(-channels // lanes) % 2 == 0 else 1
+    room = target().registers - 2 - vectors * window.taps[1]
     most = max(1, min(8, room // vectors))
-    width = c.window.outputs[1]
+    width = window.outputs[1]
     rows = choose(range(1, most + 1), lambda r: -(-width // r) * (max(r, most / 2) + 1.0))
     return TileShape(rows, vectors, lanes)

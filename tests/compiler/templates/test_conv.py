@@ -223,6 +223,27 @@ def test_depthwise_channels_last(sizes: dict[str, int], options: dict[str, Any])
 @pytest.mark.parametrize(
     ("sizes", "options"),
     [
+        ({"n": 2, "g": 8, "c": 4, "h": 9, "w": 17}, {"padding": (1, 1, 1, 1)}),
+        ({"g": 7, "c": 2, "h": 5, "w": 9}, {"padding": (1, 1, 1, 1), "strides": (2, 2)}),
+        ({"g": 3, "c": 4, "h": 3, "w": 3}, {"padding": (2, 0, 0, 2)}),
+        ({"g": 5, "c": 8, "h": 6, "w": 10, "y": 5, "x": 5}, {"padding": (2, 2, 2, 2), "filter_layout": "hwio"}),
+        ({"g": 9, "c": 4, "h": 7, "w": 5, "y": 1, "x": 1}, {"strides": (1, 2)}),
+        ({"g": 9, "c": 2, "h": 7, "w": 8, "x": 2}, {"padding": (2, 2, 1, 0), "dilations": (2, 1), "bias": False}),
+        ({"g": 5, "c": 2, "h": 6, "w": 12}, {"padding": (1, 1, 1, 1), "dtype": "float64"}),
+        ({"g": 5, "c": 4, "h": 6, "w": 12}, {"padding": (1, 1, 1, 1), "dtype": "float64"}),
+        ({"g": 3, "c": 8, "h": 6, "w": 12}, {"padding": (1, 1, 1, 1), "dtype": "float64"}),
+        ({"g": 6, "c": 4, "h": 6, "w": 12}, {"padding": (1, 1, 1, 1), "constant": False}),
+        ({"g": 6, "c": 4, "h": 6, "w": 12}, {"padding": (1, 1, 1, 1), "dtype": "float16"}),
+    ],
+)
+def test_narrow_groups(sizes: dict[str, int], options: dict[str, Any]) -> None:
+    """Several groups in a vector, the last one part of a vector; other ways where that is not possible."""
+    convolve("conv2d", {"n": 1, "y": 3, "x": 3} | sizes | {"o": sizes["c"]}, **LAST, **options)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
         ({"n": 2, "c": 5, "o": 8, "w": 50, "x": 7}, {"padding": (1, 1, 3, 3), "fused": True}),
         ({"c": 20, "o": 1, "w": 70}, {"padding": (1, 1, 1, 1)}),
         ({"c": 20, "o": 1, "w": 40}, {"padding": (1, 1, 1, 1), "layout": "nhwc"}),
