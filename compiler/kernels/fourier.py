@@ -27,7 +27,7 @@ from functools import partial
 from llvmlite import ir
 from numba.core import types
 
-from basalt.compiler.kernels.emit import FLOATS, I32, I64, Emitter, Recipe
+from basalt.compiler.kernels.emit import FLOATS, I8, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.fourier_butterflies import Complex, butterfly, times
 from basalt.compiler.kernels.fourier_shuffles import parted, stores
 from basalt.compiler.kernels.lanes import Value
@@ -95,16 +95,17 @@ class _Pass:
         b, size = self.b, I64(self.lanes)
 
         def each(p: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
-            turns = [] if self.form == "last" else self._scalars(p)
             start, end = b.mul(p, self.s), b.mul(b.mul(p, self.s), I64(self.radix))
+            row = self.at(self.factors, b.mul(p, I64(2 * (self.radix - 1))))
 
             def block(q: ir.Value) -> None:
                 results = butterfly(self._numbers(b.add(start, q)))
-                for k, number in enumerate(results):
-                    turned = times(number, turns[k - 1]) if k and turns else number
-                    place = b.add(b.add(end, q), b.mul(self.s, I64(k)))
-                    for part, base in zip(turned, self.target):
-                        self.store(part, self.at(base, place))
+                if self.form == "wide":
+                    results[1:] = self._turned_alike(results[1:], self._opaque(row))
+                places = self._spread(self.target, b.add(end, q), self.s)
+                for number, pair in zip(results, places):
+                    for part, place in zip(number, pair):
+                        self.store(part, place)
 
             def whole(i: ir.Value, _: list[ir.Value]) -> list[ir.Value]:
                 block(b.mul(i, size))
@@ -118,13 +119,13 @@ class _Pass:
 
         counted(b, self.m, [], each)
 
-    def _scalars(self, p: ir.Value) -> list[Complex]:
-        """The factors of one p, each in every lane."""
-        first = self.b.mul(p, I64(2 * (self.radix - 1)))
-        return [
-            Complex(*[self._splat(self.at(self.factors, self.b.add(first, I64(2 * k + part)))) for part in (0, 1)])
-            for k in range(self.radix - 1)
-        ]
+    def _turned_alike(self, numbers: Sequence[Complex], row: ir.Value) -> list[Complex]:
+        """Numbers times the factors of one p, which are read again each time: there are no registers to keep them."""
+        found = []
+        for k, number in enumerate(numbers):
+            factor = Complex(*[self._splat(self.at(row, I64(2 * k + part))) for part in (0, 1)])
+            found.append(times(number, factor))
+        return found
 
     def _splat(self, place: ir.Value) -> Value:
         scalar = self.b.load(place, typ=self.element, align=self.bytes)
@@ -135,8 +136,31 @@ class _Pass:
 
     def _numbers(self, place: ir.Value) -> list[Complex]:
         """What meets in the butterflies that begin at a vector of places."""
-        places = [self.b.add(place, self.b.mul(self.gap, I64(j))) for j in range(self.radix)]
-        return [Complex(*[self.load(self.at(base, p)) for base in self.source]) for p in places]
+        return [Complex(*map(self.load, pair)) for pair in self._spread(self.source, place, self.gap)]
+
+    def _spread(self, bases: Sequence[ir.Value], start: ir.Value, gap: ir.Value) -> list[tuple[ir.Value, ...]]:
+        """The places ``start + j * gap`` in both planes.
+
+        Every third is a pointer that LLVM can't see through: it would keep one for each place, of which most would lie
+        on the stack. The others are one gap or two from it, which an address can say.
+        """
+        b, gap = self.b, self.b.mul(gap, I64(self.bytes))
+        third, twice = b.mul(gap, I64(3)), b.shl(gap, I64(1))
+        found, anchors = [], [self._opaque(self.at(base, start)) for base in bases]
+        for j in range(self.radix):
+            if j and j % 3 == 0:
+                anchors = [self._opaque(self._byte(a, third)) for a in anchors]
+            step = (None, gap, twice)[j % 3]
+            found.append(tuple(a if step is None else self._byte(a, step) for a in anchors))
+        return found
+
+    def _byte(self, pointer: ir.Value, distance: ir.Value) -> ir.Value:
+        return self.b.gep(pointer, [distance], source_etype=I8)
+
+    def _opaque(self, pointer: ir.Value) -> ir.Value:
+        """A pointer of which LLVM does not know where it comes from."""
+        kind = ir.FunctionType(pointer.type, [pointer.type])
+        return self.b.call(ir.InlineAsm(kind, "", "=r,0"), [pointer])
 
     def _over_all(self) -> None:
         """Lanes over q + s * p, each with its own factors."""
@@ -172,12 +196,8 @@ class _Pass:
         return [Complex(*parted(a * c, b * d)) for (a, b), (c, d) in zip(own, factors)]
 
     def _read_pairs(self, base: ir.Value, start: ir.Value) -> list[tuple[Value, Value]]:
-        found = []
-        for j in range(self.radix):
-            place = self.b.mul(self.b.add(start, self.b.mul(self.gap, I64(j))), I64(2))
-            first, second = self.at(base, place), self.at(base, self.b.add(place, I64(self.lanes)))
-            found.append((self.load(first), self.load(second)))
-        return found
+        places = self._spread([base], self.b.shl(start, I64(1)), self.b.shl(self.gap, I64(1)))
+        return [(self.load(first), self.load(self.at(first, I64(self.lanes)))) for (first,) in places]
 
     def _to_neighbours(self, results: Sequence[Complex], start: ir.Value, _: ir.Value) -> None:
         """Store runs of s elements of each result in turn."""

@@ -53,7 +53,7 @@ def radices(length: int) -> list[int] | None:
         return None
     eights, rest = divmod(twos, 3)
     if rest == 1 and eights:
-        return [4, 4, *[8] * (eights - 1), *found]
+        return [8] * (eights - 1) + [4, 4] + found
     return [2 * rest] * (rest > 0) + [8] * eights + found
 
 
