@@ -58,7 +58,7 @@ def test_lengths(dtype: str, length: int) -> None:
         check(got[f"y{i}"], transformed(x, length, **options), length)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.data())
 def test_forms_of_operands(data: st.DataObject) -> None:
     """Operands and results that lie anyhow in memory; signals that are cut off or go on with zeros."""
