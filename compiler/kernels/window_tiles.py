@@ -86,7 +86,9 @@ class _Tiles:
             block_now, place_now, fetched = carried
             done = b.mul(t, I64(self.rows))
             left = b.sub(rows, done)
-            fetch = b.select(b.icmp_signed("<", t, I64(FETCHING)), I64(_LINE), I64(0))
+            left = b.select(b.icmp_signed("<", left, I64(self.rows)), left, I64(self.rows))
+            line = I64(min(_LINE, self.width * self.size))
+            fetch = b.select(b.icmp_signed("<", t, I64(FETCHING)), line, I64(0))
             sums, fetched = self._sums(self._first_places(place_now, left), fetched, fetch)
             self._end(finisher, self._continued(sums, block_now), (done, left), block_now)
             ahead_of = b.mul(self.step, I64(self.rows)) if self.even else self.step

@@ -213,6 +213,7 @@ class WindowsWriter:
         values = dict(zip(("image_n", "image_g", "image_c", "image_y", "image_x"), image))
         values |= dict(zip(("weights_g", "weights_p"), self.weights.strides))
         values |= {"channels": c.channels, "outputs": c.outputs, "panels": self.panels, "group": self.group}
+        values |= {"weights_all": math.prod(self.weights.shape)}
         values |= {"run": self.run, "taps": self.taps, "chunk": self.chunk, "several": self.several}
         for axis, letter in enumerate("yx"):
             values |= {f"taps_{letter}": w.taps[axis], f"stride_{letter}": w.strides[axis]}
@@ -338,7 +339,9 @@ class WindowsWriter:
         kernel, tile = self.kernel, self.tile
         columns = tile.columns
         assert self.program is not None
-        with kernel.block("for q in range(p * group, min(p * group + group, panels))"):
+        kernel.line("first_panel = p * group")
+        kernel.line("last_panel = min(first_panel + group, panels)")
+        with kernel.block("for q in range(first_panel, last_panel)"):
             kernel.line(f"column = g * outputs + q * {columns}")
             program = self.program.arguments(self.body, "column")
             kernel.line("panel = g * weights_g + q * weights_p")
@@ -354,6 +357,11 @@ class WindowsWriter:
                         kernel.line(f"ahead = panel + (c + length) * {columns}")
                         with kernel.block("if ends"):
                             kernel.line("ahead = panel + weights_p")
+                    # What is after the last panel may be no memory, which takes long to find out; the next unit may
+                    # begin with the first panel.
+                    with kernel.block("if ends and q + 1 == last_panel"):
+                        kernel.line("ahead = g * weights_g + first_panel * weights_p")
+                    kernel.line(f"ahead = min(ahead, weights_all - count * length * {columns})")
                     name = f"windows_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.suffix}"
                     name += f"_{'even' if self.even else 'listed'}{self.program.name}"
                     first = "plane + first_x * image_x" if self.even else f"tap * {tile.rows}"
