@@ -78,11 +78,23 @@ class _Writer(PixelsWriter):
         return Space(height, width, self.c.image.strides, self.c.places.strides("nhcw"))  # type: ignore[arg-type]
 
     def shape(self) -> TileShape:
-        c, lanes = self.c, lanes_of(self.c.dtype)
+        c, lanes, registers = self.c, lanes_of(self.c.dtype), target().registers
         needed = -(-self.space.width // lanes)
-        room = min(MOST_VECTORS, max(1, (target().registers - 2) // (c.outputs + 1)))
-        vectors = choose(range(1, room + 1), lambda v: -(-needed // v) * (max(v * c.outputs, 8) + v + 4))
-        return TileShape(c.outputs, vectors, lanes)
+        if registers > 16:
+            room = min(MOST_VECTORS, max(1, (registers - 2) // (c.outputs + 1)))
+            vectors = choose(range(1, room + 1), lambda v: -(-needed // v) * (max(v * c.outputs, 8) + v + 4))
+            return TileShape(c.outputs, vectors, lanes)
+
+        def cost(size: int) -> float:
+            """Of a row: half a vector of the image lies across two cache lines."""
+            rows, vectors = divmod(size, registers)
+            tiles = -(-needed // vectors) * (c.outputs // rows)
+            return tiles * (max(rows * vectors, rows + 1.5 * vectors, 9.5) + 1)
+
+        parts = [rows for rows in range(1, c.outputs + 1) if c.outputs % rows == 0]
+        sizes = [r * registers + v for r in parts for v in range(1, MOST_VECTORS + 1) if (r + 1) * v < registers]
+        rows, vectors = divmod(choose(sizes, cost), registers)
+        return TileShape(rows, vectors, lanes)
 
     def pixels(self) -> int:
         return self.tile.columns
@@ -109,15 +121,18 @@ class _Writer(PixelsWriter):
 
     def start_tile(self) -> None:
         self.kernel.line("x = next_x")
-        self.body.start_row({0: "n", 1: "y", 2: "g * outputs"})
 
     def tiles(self, pointer: str, index: str, ky: str, lines: str, source: str = "image") -> None:
         kernel, tile = self.kernel, self.tile
         assert self.program is not None
-        program = self.program.arguments(self.body, "x")
-        name = f"pixels_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.suffix}_any{self.program.name}"
-        loops = [("channels", "weights_c", f"{source}_c"), ("taps_x", "weights_x", f"dilation_x * {source}_x")]
-        loops.append((lines, "weights_y", "patch_y" if source == "patch" else "dilation_y * image_y"))
-        operands = ["block", "weights", f"g * weights_g + {ky} * weights_y", "weights_o", pointer, index]
-        operands += [*(x for loop in loops for x in loop), "ky == low", "end == high", str(tile.rows), "last_x - x"]
-        kernel.line(f"{name}({', '.join([*operands, *program])})")
+        with kernel.block(f"for o in range(0, outputs, {tile.rows})"):
+            kernel.line("channel = g * outputs + o")
+            self.body.start_row({0: "n", 1: "y", 2: "channel"})
+            program = self.program.arguments(self.body, "x")
+            name = f"pixels_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.suffix}_any{self.program.name}"
+            loops = [("channels", "weights_c", f"{source}_c"), ("taps_x", "weights_x", f"dilation_x * {source}_x")]
+            loops.append((lines, "weights_y", "patch_y" if source == "patch" else "dilation_y * image_y"))
+            operands = [f"offset(block, o * {tile.columns * self.bytes})", "weights"]
+            operands += [f"g * weights_g + o * weights_o + {ky} * weights_y", "weights_o", pointer, index]
+            operands += [*(x for loop in loops for x in loop), "ky == low", "end == high", str(tile.rows), "last_x - x"]
+            kernel.line(f"{name}({', '.join([*operands, *program])})")

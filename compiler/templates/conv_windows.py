@@ -151,7 +151,7 @@ class WindowsWriter:
         limit = min(MOST_ROWS, (target().registers - 1 - vectors) // vectors)
 
         def cost(rows: int) -> float:
-            return -(-pixels // rows) * (max(rows * vectors, rows + vectors + 0.5, 8) + 0.3)
+            return -(-pixels // rows) * (max(rows * vectors, rows + vectors + 0.5, 9.5) + 0.3)
 
         rows = choose(range(limit, 0, -1), cost)
         if across < plane.width:
