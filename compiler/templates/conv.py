@@ -70,12 +70,14 @@ class Convolution:
     def _outputs_first(self) -> tuple[int, ...]:
         return (0, 1, 2, 3, 4) if self.order[0] == "o" else (0, 2, 1, 3, 4)
 
+    def weights_key(self) -> tuple[object, ...]:
+        """What :meth:`weights_array` makes of the filter."""
+        return self.layout, self.order, self.groups
+
     def panels(self, lowering: Lowering, tile: TileShape) -> View:
         """The filter as [groups, panels, height, width, channels, columns] of a tile over output channels."""
         if self.filter.is_constant:
-            return lowering.packed(
-                self.filter, ("filter", self.layout, self.order, self.groups, tile.columns), self._pack(tile)
-            )
+            return lowering.packed(self.filter, ("filter", *self.weights_key(), tile.columns), self._pack(tile))
         view = self.weights_view(lowering).permuted((0, 3, 4, 2, 1))
         return packed_copy(lowering, view, tile, depths=3)
 
@@ -97,13 +99,15 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     from .conv_grouped import grouped_call
     from .conv_lanes import lanes_call
     from .conv_pixels import pixels_call
-    from .conv_planes import planes_call
+    from .conv_planes import is_filter_of_lines, planes_call
     from .conv_point import point_call
     from .conv_windows import windows_call
     from .split_conv import split_conv_call
 
     c = _with_neighbours(_convolution(lowering.epilogue(node), "oihw"), lowering)
     call = split_conv_call(c, lowering) or lanes_call(c, lowering) or grouped_call(c, lowering)
+    if call is None and is_filter_of_lines(c):
+        call = planes_call(c, lowering)
     if call is None and not is_depthwise(c):
         call = windows_call(c, lowering) or pixels_call(c, lowering) or planes_call(c, lowering)
     if call is not None:
@@ -131,9 +135,12 @@ def _with_neighbours(c: Convolution, lowering: Lowering) -> Convolution:
 @template("conv_transpose2d", epilogue=True)
 def conv_transpose2d(node: Node, lowering: Lowering) -> None:
     """A transposed convolution."""
+    from .conv_phases import phase_calls
     from .conv_transpose import transposed_call
 
-    lowering.add(transposed_call(_convolution(lowering.epilogue(node), "iohw"), lowering))
+    c = _convolution(lowering.epilogue(node), "iohw")
+    for call in phase_calls(c, lowering) or [transposed_call(c, lowering)]:
+        lowering.add(call)
 
 
 def _convolution(epilogue: Epilogue, filter_order: str) -> Convolution:

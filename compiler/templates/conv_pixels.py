@@ -70,7 +70,7 @@ class PixelsWriter:
         self.suffix = SUFFIX[c.dtype]
         self.bytes = 8 if c.dtype == "float64" else 4
         taps_y, taps_x = self.window.taps
-        self.span = (self.pixels() - 1) * self.window.strides[1] + (taps_x - 1) * self.window.dilations[1] + 1
+        self.span = self.columns_seen()
         self.neighbours = self.channels_are_neighbours()
         self.dense = self.neighbours and self.space.image[4] == c.channels
         self.body, self.bias = self._declared()
@@ -94,6 +94,11 @@ class PixelsWriter:
     def pixels(self) -> int:
         """Pixels of a tile."""
         return self.tile.rows
+
+    def columns_seen(self) -> int:
+        """Columns of the image that a tile sees."""
+        w = self.window
+        return (self.pixels() - 1) * w.strides[1] + (w.taps[1] - 1) * w.dilations[1] + 1
 
     def channels_are_neighbours(self) -> bool:
         return self.space.image[2] == 1 or self.c.channels == 1

@@ -7,7 +7,6 @@ micro-kernel does this too with its operands exchanged, a small copy stands for 
 from __future__ import annotations
 
 import math
-from copy import copy
 from dataclasses import replace
 
 from ..codegen.choices import choose
@@ -15,14 +14,18 @@ from ..codegen.kernel import Call
 from ..codegen.lowering import Lowering
 from ..codegen.tiling import TileShape, lanes_of, register_type
 from ..kernels.target import target
-from ..views import Storage, View, allocate
+from ..views import View
 from .conv import Convolution
+from .conv_parts import copy_results, own_places
 from .conv_pixels import PixelsWriter, Space
-from .geometry import Places
 
 MOST_OUTPUTS = 14
 """Output channels of a group beyond which vectors over channels are better."""
 MOST_VECTORS = 8
+LONGEST_STRIDE = 4
+"""Columns between windows up to which the image's columns are copied apart: those that one tap meets lie together."""
+LONG = 32
+"""Columns of a window from which on its sums are better kept in the registers."""
 WORTH_A_COPY = 8
 """Products of an element of the image from which on it is worth a copy (of a result: products that make it)."""
 
@@ -35,7 +38,10 @@ def planes_call(convolution: Convolution, lowering: Lowering) -> Call | None:
     c = convolution
     if register_type(c.dtype) != c.dtype or c.places.channels_last or c.outputs > MOST_OUTPUTS:
         return None
-    if c.window.strides[1] != 1 or c.window.outputs[1] < lanes_of(c.dtype) // 2:
+    longest = 1 if target().registers > 16 else LONGEST_STRIDE
+    if c.window.strides[1] > min(longest, c.window.taps[1]) or c.window.outputs[1] < lanes_of(c.dtype) // 2:
+        return None
+    if c.window.strides[1] > 1 and c.window.dilations[1] > 1:
         return None
     taps = math.prod(c.window.taps)
     image = c.image if c.image.strides[4] == 1 else None
@@ -45,29 +51,20 @@ def planes_call(convolution: Convolution, lowering: Lowering) -> Call | None:
     scattered = any(v.strides[c.places.layout.index("w")] != 1 for _, v in results)
     if scattered and taps * c.channels < WORTH_A_COPY:
         return None
-    places = _planar(c.places) if scattered else c.places
+    places = own_places(c.places, "nchw") if scattered else c.places
     writer = _Writer(replace(c, image=image or lowering.scratch(c.dtype, c.image.shape), places=places))
     if not writer.suits:
         return None
     if image is None:
         lowering.copy(c.image, writer.c.image)
     if scattered:
-        for (_, place), (_, own) in zip(results, places.epilogue.results):
-            lowering.copy_later(own, place)
+        copy_results(lowering, places, c.places)
     return writer.write(lowering)
 
 
-def _planar(places: Places) -> Places:
-    """The same with results in places of their own whose columns are neighbours."""
-    epilogue = copy(places.epilogue)
-    order = [places.layout.index(letter) for letter in "nchw"]
-    inverse = [order.index(axis) for axis in range(4)]
-
-    def own(view: View) -> View:
-        return allocate(Storage.ARENA, view.dtype, [view.shape[axis] for axis in order]).permuted(inverse)
-
-    epilogue.results = [(value, own(view)) for value, view in epilogue.results]
-    return Places(epilogue, places.layout, places.bias)
+def is_filter_of_lines(c: Convolution) -> bool:
+    """Whether a convolution of one channel to one has windows so long that vectors for each tap are better."""
+    return target().registers <= 16 and (c.groups, c.channels, c.outputs) == (1, 1, 1) and c.window.taps[1] >= LONG
 
 
 class _Writer(PixelsWriter):
@@ -99,6 +96,10 @@ class _Writer(PixelsWriter):
     def pixels(self) -> int:
         return self.tile.columns
 
+    def columns_seen(self) -> int:
+        stride = self.window.strides[1]
+        return -(-super().columns_seen() // stride) * stride
+
     def channels_are_neighbours(self) -> bool:
         return False
 
@@ -114,7 +115,7 @@ class _Writer(PixelsWriter):
         return weights, (group, 0, y, x, channel)
 
     def parameters(self) -> dict[str, int]:
-        return {"weights_o": self.output}
+        return {"weights_o": self.output, "phase_x": self.span // self.window.strides[1]}
 
     def panel_count(self) -> int:
         return 1
@@ -130,9 +131,56 @@ class _Writer(PixelsWriter):
             self.body.start_row({0: "n", 1: "y", 2: "channel"})
             program = self.program.arguments(self.body, "x")
             name = f"pixels_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.suffix}_any{self.program.name}"
-            loops = [("channels", "weights_c", f"{source}_c"), ("taps_x", "weights_x", f"dilation_x * {source}_x")]
-            loops.append((lines, "weights_y", "patch_y" if source == "patch" else "dilation_y * image_y"))
-            operands = [f"offset(block, o * {tile.columns * self.bytes})", "weights"]
-            operands += [f"g * weights_g + o * weights_o + {ky} * weights_y", "weights_o", pointer, index]
-            operands += [*(x for loop in loops for x in loop), "ky == low", "end == high", str(tile.rows), "last_x - x"]
-            kernel.line(f"{name}({', '.join([*operands, *program])})")
+            area = f"offset(block, o * {tile.columns * self.bytes})"
+            part = f"g * weights_g + o * weights_o + {ky} * weights_y"
+            down = (lines, "weights_y", "patch_y" if source == "patch" else "dilation_y * image_y")
+            ends = ["ky == low", "end == high"]
+            if self.window.strides[1] > 1:
+                ends = ["ky == low and phase == 0", "end == high and phase == stride_x - 1"]
+                loops = [("channels", "weights_c", "patch_c")]
+                loops += [("(taps_x - phase + stride_x - 1) // stride_x", "weights_x * stride_x", "1"), down]
+                part += " + phase * weights_x"
+                index = "phase * phase_x"
+            else:
+                loops = [("channels", "weights_c", f"{source}_c")]
+                loops += [("taps_x", "weights_x", f"dilation_x * {source}_x"), down]
+            operands = [area, "weights", part, "weights_o", pointer, index]
+            operands += [*(x for loop in loops for x in loop), *ends, str(tile.rows), "last_x - x"]
+            call = f"{name}({', '.join([*operands, *program])})"
+            if self.window.strides[1] > 1:
+                with kernel.block("for phase in range(stride_x)"):
+                    kernel.line(call)
+            else:
+                kernel.line(call)
+
+    def _parts(self) -> None:
+        """As with neighbouring columns, but always from a copy: the columns that a tap meets do not lie together."""
+        if self.window.strides[1] == 1:
+            super()._parts()
+            return
+        kernel = self.kernel
+        with kernel.block("for ky in range(low, high, chain)"):
+            kernel.line("end = min(ky + chain, high)")
+            self._copy()
+            self.tiles("patch", "0", "ky", "end - ky", "patch")
+
+    def _copy(self) -> None:
+        if self.window.strides[1] == 1:
+            super()._copy()
+            return
+        kernel = self.kernel
+        kernel.line("begin = max(0, min(-left, span))")
+        with kernel.block("for line in range(end - ky)"), kernel.block("for j in range(channels)"):
+            kernel.line("at_y = top + (ky + line) * dilation_y")
+            kernel.line("stop_x = max(begin, min(span, input_x - left))")
+            with kernel.block("if at_y < 0 or at_y >= input_y"):
+                kernel.line("stop_x = begin")
+            kernel.line("source = plane + at_y * image_y + left * image_x + j * image_c")
+            with kernel.block("for phase in range(stride_x)"):
+                kernel.line("target = line * patch_y + j * patch_c + phase * phase_x")
+                kernel.line("first = min((begin - phase + stride_x - 1) // stride_x, phase_x)")
+                kernel.line("stop_i = max(first, (stop_x - phase + stride_x - 1) // stride_x)")
+                self._fill("0", "first", "target")
+                with kernel.block("for i in range(first, stop_i)"):
+                    kernel.line(self._moved("source + (i * stride_x + phase) * image_x", "target + i"))
+                self._fill("stop_i", "phase_x", "target")

@@ -27,6 +27,7 @@ from ..codegen.units import decode
 from ..ir import Value
 from ..kernels.target import target
 from .conv import Convolution
+from .conv_parts import Derived, copy_results, own_places
 from .geometry import declare_bias
 
 PART = 20_480
@@ -45,6 +46,8 @@ PATCH = 1 << 16
 """Most bytes of a copied part of the image."""
 SHORT_RUN = 32
 """Channels below which the taps of a row are better one run."""
+WORTH_A_COPY = 16
+"""Output channels, and products of a result, from which on results are worth a copy."""
 UNIT = 10_000.0
 """Nanoseconds of work in a unit: little, so that all threads get as much."""
 MOST_UNITS = 64
@@ -55,20 +58,29 @@ MOST_ROWS = 10
 def windows_call(convolution: Convolution, lowering: Lowering) -> Call | None:
     """The kernel of a convolution, None if this way of computing does not suit it."""
     c = convolution
-    if target().registers > 16 or register_type(c.dtype) != c.dtype or not c.places.channels_last:
+    if target().registers > 16 or register_type(c.dtype) != c.dtype or c.window.outputs == (1, 1):
         return None
-    if c.window.outputs == (1, 1) or (c.groups > 1 and c.outputs < target().lanes(32)):
+    if c.groups > 1 and c.outputs < target().lanes(32):
         return None
+    last = [v.strides[c.places.layout.index("c")] for _, v in c.places.epilogue.results]
+    scattered = any(step != 1 for step in last) or not c.places.channels_last
+    scattered = scattered and not isinstance(c, Derived)
+    if scattered:
+        if min(c.outputs, c.channels * math.prod(c.window.taps)) < WORTH_A_COPY:
+            return None
+        c = replace(c, places=own_places(c.places, "nhwc"))
     copied = c.image.strides[2] != 1 and c.channels >= SHORT_RUN
     if copied:
         n, g, k, h, w = c.image.shape
         own = lowering.scratch(c.dtype, (n, g, h, w, k)).permuted((0, 1, 4, 2, 3))
         c = replace(c, image=own)
     writer = WindowsWriter(c)
-    if writer.program is None:
+    if writer.program is None or not writer.suits:
         return None
     if copied:
         lowering.copy(convolution.image, c.image)
+    if scattered:
+        copy_results(lowering, c.places, convolution.places)
     return writer.write(lowering)
 
 
@@ -100,10 +112,11 @@ class WindowsWriter:
         self.even = flat is not None
         self.plane = flat or Plane(*w.outputs, c.image.strides[3:], c.places.strides("nhwc"))  # type: ignore[arg-type]
         short = c.channels < SHORT_RUN and w.taps[1] > 1 and w.dilations[1] == 1
-        self.copies = not neighbours or (short and self._patch(1, MOST_ROWS) <= PATCH)
+        self.copies = not self.even and (not neighbours or (short and self._patch(1, MOST_ROWS) <= PATCH))
         self.merged = self.copies and w.dilations[1] == 1
-        self.taps = w.taps[0] * (1 if self.merged else w.taps[1])
-        self.run = c.channels * (w.taps[1] if self.merged else 1)
+        joined = self.merged or self.even
+        self.taps = w.taps[0] * (1 if joined else w.taps[1])
+        self.run = c.channels * (w.taps[1] if joined else 1)
         self.vectors = tile_shape(c.dtype, 64, c.outputs).vectors
         self._plan_blocks()
         epilogue = c.places.epilogue
@@ -181,9 +194,7 @@ class WindowsWriter:
 
     # The kernel
 
-    def write(self, lowering: Lowering) -> Call | None:
-        if not self.suits:
-            return None
+    def write(self, lowering: Lowering) -> Call:
         kernel = self.kernel
         self._plan_units()
         self.weights = self.c.panels(lowering, self.tile)
@@ -384,12 +395,14 @@ def _even_share(count: int, most: int) -> int:
 
 
 def _flat(c: Convolution) -> Plane | None:
-    """The pixels as one row, if windows are points of the image and nothing depends on where rows end."""
+    """The pixels as one row, if their windows are runs of the image and nothing depends on where rows end."""
     w, (height, width) = c.window, c.window.outputs
-    inside = all((n - 1) * s < m for n, s, m in zip(w.outputs, w.strides, w.inputs))
+    ends = [(n - 1) * s + t for n, s, t in zip(w.outputs, w.strides, w.taps)]
+    inside = w.begin == (0, 0) and all(e <= n for e, n in zip(ends, w.inputs))
     down, along = (step * s for step, s in zip(c.image.strides[3:], w.strides))
     plane = Plane(height, width, (down, along), c.places.strides("nhwc"))
-    if w.taps != (1, 1) or w.begin != (0, 0) or not inside or not plane.is_flat:
+    run = w.taps[1] == 1 or (c.image.strides[4] == c.channels and w.dilations[1] == 1)
+    if w.taps[0] > 1 or not run or not inside or not plane.is_flat:
         return None
     if height > 1 and down != along * width:
         return None

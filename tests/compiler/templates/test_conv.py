@@ -250,11 +250,32 @@ def test_narrow_groups(sizes: dict[str, int], options: dict[str, Any]) -> None:
         ({"g": 2, "c": 4, "o": 3, "w": 19, "y": 1, "x": 1}, {}),
         ({"c": 4, "o": 3, "w": 19, "y": 2}, {"dilations": (2, 3), "padding": (1, 0, 3, 5)}),
         ({"c": 90, "o": 4, "w": 33, "x": 5}, {"padding": (1, 1, 2, 2), "fused": True}),
+        ({"c": 3, "o": 8, "w": 90, "x": 5}, {"padding": (2, 1, 2, 4), "strides": (2, 3), "fused": True}),
+        ({"c": 2, "o": 6, "h": 3, "w": 41, "y": 5, "x": 4}, {"padding": (2, 2, 7, 1), "strides": (1, 4)}),
+        ({"n": 2, "c": 1, "o": 1, "h": 1, "w": 900, "y": 1, "x": 257}, {"strides": (1, 2), "fused": True}),
+        ({"c": 1, "o": 1, "h": 2, "w": 90, "y": 1, "x": 33}, {"padding": (0, 0, 16, 20)}),
+        ({"c": 1, "o": 36, "h": 1, "w": 700, "y": 1, "x": 256}, {"strides": (1, 16), "layout": "nhwc"}),
     ],
 )
 def test_few_outputs(sizes: dict[str, int], options: dict[str, Any]) -> None:
     """Vectors run over columns."""
     convolve("conv2d", {"n": 1, "g": 1, "h": 6, "y": 3, "x": 3} | sizes, **options)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ({"o": 1, "y": 2, "x": 2}, {"strides": (2, 2), "bias": True}),
+        ({"o": 1, "y": 2, "x": 3}, {"strides": (2, 3), "bias": False}),
+        ({"o": 20, "y": 2, "x": 2}, {"strides": (2, 2), "fused": True}),
+        ({"n": 2, "o": 20, "y": 4, "x": 5}, {"strides": (2, 3), "padding": (1, 1, 2, 0), "fused": True}),
+        ({"o": 20, "y": 3, "x": 3}, {"strides": (2, 1), "padding": (1, 1, 1, 1), "output_padding": (1, 0)}),
+        ({"o": 20, "y": 1, "x": 2}, {"strides": (2, 2)}),
+        ({"o": 24, "g": 2, "y": 4, "x": 4}, {"strides": (2, 2), "padding": (1, 1, 1, 1)}),
+    ],
+)
+def test_transposed_by_phases(sizes: dict[str, int], options: dict[str, Any]) -> None:
+    convolve("conv_transpose2d", {"n": 1, "g": 1, "c": 16, "h": 5, "w": 9} | sizes, layout="nhwc", **options)
 
 
 def test_few_outputs_inside_a_concatenation() -> None:
@@ -320,6 +341,16 @@ def test_wide_images_of_other_orders() -> None:
     one = m.conv2d(x, m.constant(numbers(1, (20, 50, 3, 3))), padding=(1, 1, 1, 1))
     two = m.conv2d(x, m.constant(numbers(2, (20, 50, 1, 1))))
     check(m, {"x": numbers(3, (2, 50, 6, 7))}, y=m.concat([m.relu(one), m.relu(two)], 3), z=m.neg(one))
+
+
+def test_results_between_others() -> None:
+    """Channels that lie apart are computed elsewhere and copied; so are those of single results with their phases."""
+    m = Maker()
+    x = m.input("x", "float32", (1, 9, 12, 40))
+    pair = [m.conv2d(x, m.constant(numbers(s, (20, 40, 3, 3))), input_layout="nhwc") for s in (1, 2)]
+    up = m.sigmoid(m.conv_transpose2d(x, m.constant(numbers(3, (40, 1, 2, 2))), strides=(2, 2), input_layout="nhwc"))
+    y = m.concat([m.reshape(p, (1, 7, 10, 20, 1)) for p in pair], 4)
+    check(m, {"x": numbers(4, (1, 9, 12, 40))}, y=y, z=m.concat([up, up], 3))
 
 
 def test_numbers_that_are_none_in_the_image_stay_where_windows_meet_them() -> None:
