@@ -11,6 +11,7 @@ from .codegen.choices import measured
 from .codegen.kernel import Call
 from .codegen.lowering import Lowering
 from .codegen.work import bytes_moved
+from .hazards import independence
 from .ir import Constants, Graph
 from .memory import plan_memory
 from .tuning.table import measured_choices
@@ -48,11 +49,11 @@ def assemble(lowering: Lowering) -> ProgramSpec:
     kernels: dict[str, int] = {}
     codes: list[KernelCode] = []
     rows = []
-    for call in lowering.calls:
+    for call, free in zip(lowering.calls, independence(lowering.calls)):
         number = kernels.setdefault(call.source, len(codes))
         if number == len(codes):
             codes.append(KernelCode.of(call.source, call.names, call.kind))
-        rows.append(_row(call, number))
+        rows.append(_row(call, number, free))
     return ProgramSpec(
         inputs=_specs([(v.name, v) for v in graph.inputs]),
         outputs=_specs(graph.outputs),
@@ -67,7 +68,7 @@ def _specs(named: Sequence[tuple[str, object]]) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec(name, v.dtype, tuple(v.shape)) for name, v in named)  # type: ignore[attr-defined]
 
 
-def _row(call: Call, kernel: int) -> Row:
+def _row(call: Call, kernel: int, free: int) -> Row:
     return Row(
         kernel=kernel,
         slots=tuple(map(_slot, call.slots)),
@@ -76,6 +77,7 @@ def _row(call: Call, kernel: int) -> Row:
         cost=call.cost,
         min_chunk=call.min_chunk,
         serial=call.serial,
+        free=free,
         label=call.label,
         operations=call.operations,
         nbytes=bytes_moved(call),

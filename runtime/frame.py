@@ -88,6 +88,7 @@ class Frame:
         self.rows[:, layout.Row.START] = [row.start for row in plan.rows]
         self.rows[:, layout.Row.STOP] = [row.stop for row in plan.rows]
         self.regions = np.zeros((0, Region.WORDS), np.int64)
+        self.groups = np.arange(1, len(plan.rows) + 1)
         self._words = aligned_words(layout.Frame.WORDS)
         self._fill_words(plan)
         self.address = self._words.ctypes.data
@@ -99,6 +100,7 @@ class Frame:
         words[word.ENV] = environment()[0].ctypes.data
         words[word.ROWS] = self.rows.ctypes.data
         words[word.ROW_COUNT] = len(plan.rows)
+        words[word.GROUPS] = self.groups.ctypes.data
         words[word.TENSORS] = plan.tensors.ctypes.data
         words[word.INPUT_COUNT] = plan.input_count
         words[word.TENSOR_COUNT] = plan.tensor_count
@@ -120,6 +122,7 @@ class Frame:
         """Takes over a schedule made for ``team`` threads."""
         self.rows[:, layout.Row.STEP] = [plan.step for plan in schedule.rows]
         self.rows[:, layout.Row.CHUNKS] = [plan.chunks for plan in schedule.rows]
+        self.groups[:] = schedule.groups
         self.set_regions(schedule.regions)
         self.team = team if schedule.is_parallel else 1
 

@@ -118,6 +118,7 @@ class Frame:
     TABLES = 11
     REGION = 12  # the region that the team works on
     TEAM = 13  # number of threads to run on
+    GROUPS = 14  # a word a row: the end of the rows that are opened to the team together with it
     LED = 16  # 1 once a thread has taken the lead
     CURRENT = 24  # row open to helpers; -1 before the first, -2 after the last
     ERROR = 32  # -1, or row << 32 | status

@@ -55,6 +55,7 @@ def profile(program: Program, feeds: Mapping[str, Any], repeats: int = 20) -> li
     outputs, _ = prepare_outputs(program.spec.outputs, None, inputs)
     with program.frame() as frame, THREADS.guard or nullcontext():
         team = frame.team
+        frame.groups[:] = range(1, len(frame.groups) + 1)
         frame.bind((*inputs, *outputs))
         try:
             return _summary(program, frame, _measure(program, frame, repeats))

@@ -1,4 +1,4 @@
-"""How rows are cut into chunks for a number of threads, and which rows share one launch of the team."""
+"""How rows are cut into chunks for a number of threads, which run together, and which share one launch of the team."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ LONG_CHUNK = 50_000.0
 """Nanoseconds of work in a chunk above which rows are cut finer than one chunk a thread."""
 GAP = 20_000.0
 """Most nanoseconds of serial rows between two parallel ones that helpers are kept waiting through."""
+BARRIER = 500.0
+"""Nanoseconds that the team loses between two rows: the last one to finish is waited for, the next one opened."""
 LAUNCH = 10_000.0
 """Nanoseconds that a region must save to be worth a launch."""
 
@@ -29,10 +31,14 @@ class RowPlan(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """Plans of all rows, and regions ``(first row, last row + 1, parallel)`` that cover them in order."""
+    """Plans of all rows, and regions ``(first row, last row + 1, parallel)`` that cover them in order.
+
+    ``groups`` says for each row up to which one (exclusive) rows are opened to the team at once, if it is the first.
+    """
 
     rows: tuple[RowPlan, ...]
     regions: tuple[tuple[int, int, bool], ...]
+    groups: tuple[int, ...]
 
     @property
     def is_parallel(self) -> bool:
@@ -42,7 +48,20 @@ class Schedule(NamedTuple):
 def schedule(rows: Sequence[Row], threads: int) -> Schedule:
     """The schedule for ``threads`` threads; with one, everything is serial."""
     plans = tuple(_plan(row, threads) for row in rows)
-    return Schedule(plans, tuple(_regions(rows, plans, threads)))
+    groups = _groups(rows, plans, threads)
+    ends = list(range(1, len(rows) + 1))
+    for group in groups:
+        ends[group.first] = group.last
+    return Schedule(plans, tuple(_regions(groups, len(rows))), tuple(ends))
+
+
+class _Group(NamedTuple):
+    """Rows that are opened to the team at once; nanoseconds on one thread and on all."""
+
+    first: int
+    last: int
+    serial: float
+    together: float
 
 
 def _plan(row: Row, threads: int) -> RowPlan:
@@ -61,36 +80,57 @@ def _plan(row: Row, threads: int) -> RowPlan:
     return RowPlan(step, -(-units // step))
 
 
-def _regions(rows: Sequence[Row], plans: Sequence[RowPlan], threads: int) -> list[tuple[int, int, bool]]:
-    """Joins parallel rows with little serial work between them; what saves less than a launch stays serial."""
+def _groups(rows: Sequence[Row], plans: Sequence[RowPlan], threads: int) -> list[_Group]:
+    """Rows by themselves, or with those after them that need not wait for them, where that is faster."""
+    groups: list[_Group] = []
+    first = 0
+    while first < len(rows):
+        last = first + 1
+        while threads > 1 and last < len(rows) and rows[last].free >= last - first:
+            last += 1
+        alone = [_group(rows, plans, row, row + 1, threads) for row in range(first, last)]
+        whole = _group(rows, plans, first, last, threads)
+        barriers = sum(plan.chunks > 1 for plan in plans[first:last])
+        gain = sum(group.together for group in alone) + BARRIER * max(barriers - 1, 0) - whole.together
+        groups += [whole] if last > first + 1 and gain >= BARRIER else alone
+        first = last
+    return groups
+
+
+def _group(rows: Sequence[Row], plans: Sequence[RowPlan], first: int, last: int, threads: int) -> _Group:
+    serial = sum(row.cost for row in rows[first:last])
+    longest = max(row.cost / plan.chunks for row, plan in zip(rows[first:last], plans[first:last]))
+    return _Group(first, last, serial, max(serial / threads, longest))
+
+
+def _regions(groups: Sequence[_Group], count: int) -> list[tuple[int, int, bool]]:
+    """Joins parallel groups with little serial work between them; what saves less than a launch stays serial."""
     regions: list[tuple[int, int, bool]] = []
     done = 0
-    for first, last in _clusters(rows, plans):
-        saved = sum(
-            row.cost * (1 - 1 / min(plan.chunks, threads)) for row, plan in zip(rows[first:last], plans[first:last])
-        )
-        if saved < LAUNCH:
+    for cluster in _clusters(groups):
+        if sum(group.serial - group.together for group in cluster) < LAUNCH:
             continue
+        first, last = cluster[0].first, cluster[-1].last
         if first > done:
             regions.append((done, first, False))
         regions.append((first, last, True))
         done = last
-    if done < len(rows):
-        regions.append((done, len(rows), False))
+    if done < count:
+        regions.append((done, count, False))
     return regions
 
 
-def _clusters(rows: Sequence[Row], plans: Sequence[RowPlan]) -> list[tuple[int, int]]:
-    """Runs of rows that start and end with a parallel row and hold no serial stretch longer than GAP."""
-    clusters: list[tuple[int, int]] = []
-    gap = 0.0
-    for index, (row, plan) in enumerate(zip(rows, plans)):
-        if plan.chunks <= 1:
-            gap += row.cost
-        elif clusters and gap <= GAP:
-            clusters[-1] = (clusters[-1][0], index + 1)
-            gap = 0.0
+def _clusters(groups: Sequence[_Group]) -> list[list[_Group]]:
+    """Runs of groups that start and end with a parallel one and hold no serial stretch longer than GAP."""
+    clusters: list[list[_Group]] = []
+    between: list[_Group] = []
+    for group in groups:
+        if group.together >= group.serial:
+            between.append(group)
+            continue
+        if clusters and sum(g.serial for g in between) <= GAP:
+            clusters[-1] += [*between, group]
         else:
-            clusters.append((index, index + 1))
-            gap = 0.0
+            clusters.append([group])
+        between = []
     return clusters

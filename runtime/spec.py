@@ -109,7 +109,8 @@ class Row:
 
     The executor may split the units over threads: every cut lies a multiple of ``min_chunk`` units after ``start``.
     ``cost`` is the estimated time of the whole row on one core, in nanoseconds; cheap rows are not split.
-    ``serial`` forbids splitting. ``label`` is the user's own label(s) of the operators that the row computes.
+    ``serial`` forbids splitting. ``free`` is how many of the rows right before it may run at the same time.
+    ``label`` is the user's own label(s) of the operators that the row computes.
 
     For people who compare a row with what the machine can do: ``operations`` on numbers, which are of ``dtype``
     (float32, float64, int8; empty if there are none), and ``nbytes`` that it reads and writes at least.
@@ -122,6 +123,7 @@ class Row:
     cost: float
     min_chunk: int = 1
     serial: bool = False
+    free: int = 0
     label: str = ""
     operations: int = 0
     nbytes: int = 0

@@ -3,7 +3,8 @@
 How a team works. Numba's ``parallel_for`` calls ``member`` once a thread. The first to arrive leads: it walks the rows
 of the region, opens each parallel row to the others, and runs serial ones itself. Everybody takes chunks of the open
 row from one counter until none is left. The leader waits for the chunks that others took, never for those nobody
-took, so the work is done even if no helper ever comes.
+took, so the work is done even if no helper ever comes. Rows that do not depend on each other are opened as a group:
+who finds no chunk left in one goes on to the next, and only the group's end is waited for.
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ def _row(e: Emitter, frame: Any, index: Any) -> Any:
     return e.builder.add(e.load(frame, Frame.ROWS), e.builder.mul(index, I64(8 * Row.WORDS)))
 
 
+def _group_end(e: Emitter, frame: Any, index: Any) -> Any:
+    """The end of the rows that are opened together with one."""
+    return e.load(e.load(frame, Frame.GROUPS), index)
+
+
 def _call_kernel(module: ir.Module) -> Emitter:
     """``(frame, row index, start, stop) -> status``: calls the row's kernel and keeps the first error of the run."""
     e = Emitter(module, "call_kernel", 4)
@@ -88,18 +94,19 @@ def _serial(module: ir.Module, call_kernel: Emitter) -> Emitter:
 
 
 def _work(module: ir.Module, call_kernel: Emitter) -> Emitter:
-    """``(frame, row index)``: takes chunks of the row until none is left."""
+    """``(frame, row index)``: takes chunks of the group that begins with the row until none is left."""
     e = Emitter(module, "work", 2)
-    frame, index = e.args
-    row = _row(e, frame, index)
-    start, stop, step, chunks = (e.load(row, word) for word in (Row.START, Row.STOP, Row.STEP, Row.CHUNKS))
-    with e.forever() as after:
-        chunk = e.builder.atomic_rmw("add", e.address(row, Row.CLAIMED), I64(1), "acq_rel")
-        e.leave(e.compare(">=", chunk, chunks), after)
-        first = e.builder.add(start, e.builder.mul(chunk, step))
-        last = e.builder.add(first, step)
-        e.call(call_kernel, frame, index, first, e.builder.select(e.compare("<", last, stop), last, stop))
-        e.builder.atomic_rmw("add", e.address(row, Row.DONE), I64(1), "acq_rel")
+    frame, opened = e.args
+    with e.count(opened, _group_end(e, frame, opened)) as index:
+        row = _row(e, frame, index)
+        start, stop, step, chunks = (e.load(row, word) for word in (Row.START, Row.STOP, Row.STEP, Row.CHUNKS))
+        with e.forever() as after:
+            chunk = e.builder.atomic_rmw("add", e.address(row, Row.CLAIMED), I64(1), "acq_rel")
+            e.leave(e.compare(">=", chunk, chunks), after)
+            first = e.builder.add(start, e.builder.mul(chunk, step))
+            last = e.builder.add(first, step)
+            e.call(call_kernel, frame, index, first, e.builder.select(e.compare("<", last, stop), last, stop))
+            e.builder.atomic_rmw("add", e.address(row, Row.DONE), I64(1), "acq_rel")
     e.ret(0)
     return e
 
@@ -121,32 +128,42 @@ def _lead(module: ir.Module, call_kernel: Emitter, work: Emitter, wait: Emitter)
     e = Emitter(module, "lead", 1)
     (frame,) = e.args
     region = e.load(frame, Frame.REGION)
-    with e.count(e.load(region, Region.FIRST), e.load(region, Region.LAST)) as index:
-        row = _row(e, frame, index)
-        chunks = e.load(row, Row.CHUNKS)
-        with e.builder.if_else(e.compare("<=", chunks, 1)) as (alone, together):
+    first, entry = e.load(region, Region.FIRST), e.builder.block
+    with e.forever() as after:
+        index = e.builder.phi(I64)
+        index.add_incoming(first, entry)
+        e.leave(e.compare(">=", index, e.load(region, Region.LAST)), after)
+        row, end = _row(e, frame, index), _group_end(e, frame, index)
+        single = e.compare("==", end, e.builder.add(index, I64(1)))
+        whole = e.compare("<=", e.load(row, Row.CHUNKS), 1)
+        with e.builder.if_else(e.builder.and_(single, whole)) as (alone, together):
             with alone:
                 e.call(call_kernel, frame, index, e.load(row, Row.START), e.load(row, Row.STOP))
             with together:
-                e.store(0, row, Row.CLAIMED)
-                e.store(0, row, Row.DONE)
+                with e.count(index, end) as member:
+                    e.store(0, _row(e, frame, member), Row.CLAIMED)
+                    e.store(0, _row(e, frame, member), Row.DONE)
                 e.store_release(index, frame, Frame.CURRENT)
                 e.call(work, frame, index)
-                _wait_until(e, lambda: e.compare("==", e.load_acquire(row, Row.DONE), chunks), wait, frame)
+                with e.count(index, end) as member:
+                    _wait_for(e, _row(e, frame, member), wait, frame)
         with e.when(e.compare("!=", e.load_acquire(frame, Frame.ERROR), _DONE)):
             e.store_release(_CLOSED, frame, Frame.CURRENT)
             e.ret(0)
+        index.add_incoming(end, e.builder.block)
     e.store_release(_CLOSED, frame, Frame.CURRENT)
     e.ret(0)
     return e
 
 
-def _wait_until(e: Emitter, condition: Any, wait: Emitter, frame: Any) -> None:
+def _wait_for(e: Emitter, row: Any, wait: Emitter, frame: Any) -> None:
+    """Wait until all of a row's chunks are done."""
+    chunks = e.load(row, Row.CHUNKS)
     entry = e.builder.block
     with e.forever() as after:
         tries = e.builder.phi(I64)
         tries.add_incoming(I64(0), entry)
-        e.leave(condition(), after)
+        e.leave(e.compare("==", e.load_acquire(row, Row.DONE), chunks), after)
         tries.add_incoming(e.call(wait, frame, tries), e.builder.block)
 
 

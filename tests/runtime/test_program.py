@@ -236,3 +236,32 @@ def test_the_number_of_kernels_must_agree() -> None:
     fewer = ProgramSpec(spec.inputs, spec.outputs, (), spec.kernels[:2], (), 0)
     with pytest.raises(BasaltError, match="5 kernels loaded, the program has 2"):
         Program(fewer, good.code)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("serial", [False, True])
+def test_rows_of_a_group_are_all_done_before_the_next_row(threads: int, serial: bool) -> None:
+    size, count = 4096, 6
+    cost = 1e6
+    spread = [
+        Row(1, (Slot.input(0), Slot.arena(4 * size * i), Slot.real(float(i))), 0, size, cost, serial=serial, free=i)
+        for i in range(count)
+    ]
+    sums = [Row(2, (Slot.arena(4 * size * i), Slot.output(0)), 0, size, cost) for i in range(count)]
+    start = Row(0, (Slot.input(0), Slot.output(0)), 0, size, cost, free=count)
+    made = program(*spread, start, *sums, size=size, threads=threads, arena_bytes=4 * size * count)
+    for shift in range(20):
+        x = ramp(size) + np.float32(shift)
+        np.testing.assert_array_equal(made.run({"x": x})["y"], x + count * x + sum(range(count)))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_failing_row_of_a_group_is_named(threads: int) -> None:
+    rows = [
+        Row(3, (Slot.input(0), Slot.arena(64 * i)), 0, 16, 1e6, label=f"row {i}", serial=True, free=i) for i in range(3)
+    ]
+    last = Row(0, (Slot.arena(0), Slot.output(0)), 0, 16, 1e6)
+    made = program(*rows, last, threads=threads, arena_bytes=64 * 3)
+    with pytest.raises(BasaltError, match=r"operator 'row \d'"):
+        made.run({"x": -ramp()})
+    np.testing.assert_array_equal(made.run({"x": ramp()})["y"], ramp())

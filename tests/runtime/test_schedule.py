@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +24,7 @@ rows = st.builds(
     cost=st.floats(0, 1e7),
     min_chunk=st.integers(1, 5000),
     serial=st.booleans(),
+    free=st.integers(0, 3),
 )
 
 
@@ -38,8 +41,14 @@ def test_chunks_cover_the_units_and_regions_the_rows(program: list[Row], threads
     for first, last, parallel in plan.regions:
         assert first == position and last > first
         position = last
-        assert not parallel or (plan.rows[first].chunks > 1 and plan.rows[last - 1].chunks > 1)
+        ends = {index for index in range(first, last) if plan.groups[index] <= last}
+        assert ends == set(range(first, last)), "a group is within one region"
+        shared = [i for i in range(first, last) if plan.rows[i].chunks > 1 or plan.groups[i] > i + 1]
+        assert not parallel or (shared[0] == first and max(plan.groups[i] for i in shared) == last)
     assert position == len(program)
+    for index, end in enumerate(plan.groups):
+        assert all(item.free >= place - index for place, item in enumerate(program[index + 1 : end], index + 1))
+        assert end == index + 1 or threads > 1
 
 
 def test_one_thread_never_splits() -> None:
@@ -71,3 +80,14 @@ def test_short_serial_rows_join_regions_and_long_ones_part_them() -> None:
     assert schedule([small, big, small, big, small], 2).regions == ((0, 1, False), (1, 4, True), (4, 5, False))
     assert schedule([big, long, big], 2).regions == ((0, 1, True), (1, 2, False), (2, 3, True))
     assert schedule([big, small, small, small, big], 2).regions == ((0, 1, True), (1, 4, False), (4, 5, True))
+
+
+def test_rows_that_need_not_wait_for_each_other_are_opened_together() -> None:
+    first, second = row(1, 1e6, serial=True), row(1, 1e6, serial=True, free=1)
+    assert schedule([first, second], 2).regions == ((0, 2, True),)
+    assert schedule([first, second], 2).groups == (2, 2)
+    assert not schedule([first, second], 1).is_parallel
+    assert not schedule([first, replace(second, free=0)], 2).is_parallel
+    three = [row(1000, 1e5), row(1000, 1e5, free=1), row(1000, 1e5, free=1)]
+    assert schedule(three, 2).groups == (2, 2, 3), "the third waits for the first"
+    assert schedule([first, row(1, 100.0, free=1)], 2).groups == (1, 2), "nothing to gain"
