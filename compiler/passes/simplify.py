@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ..ir import Graph
-from . import simplify_arithmetic, simplify_movement, simplify_no_ops, simplify_values
+from . import simplify_arithmetic, simplify_movement, simplify_no_ops, simplify_padding, simplify_values
 from .context import Context
 from .rewriting import apply_rewrites, index
 
 REWRITES = (
     *simplify_no_ops.REWRITES,
     *simplify_movement.REWRITES,
+    *simplify_padding.REWRITES,
     *simplify_arithmetic.REWRITES,
     *simplify_values.REWRITES,
 )

@@ -11,7 +11,7 @@ from ..ir import Node, Value
 from .emitter import Emitter
 from .patterns import Match, number, op
 from .rewriting import Rewrite, only_if, rewrite
-from .traits import COMPARISONS, alone, is_positive_zero
+from .traits import COMPARISONS
 
 _BROADCASTING = (
     *("add", "sub", "mul", "div", "max", "min", "pow", "prelu", "where"),
@@ -142,6 +142,32 @@ def concat_of_split(m: Match, e: Emitter) -> Value:
     return split.present[0]
 
 
+def _run_of_slices(m: Match) -> tuple[Value, int, int] | None:
+    """What the parts of a concat are cut from next to each other: a value, where they begin, and how long they are."""
+    axis, source, place, length = m.root.attrs["axis"], None, 0, 0
+    for v in m.root.present:
+        cut = m.graph.producer(v)
+        if cut is None or cut.op != "slice" or set(cut.attrs["strides"]) != {1}:
+            return None
+        start = cut.attrs["starts"]
+        if source is None:
+            source, place, others = cut.present[0], start[axis], start
+        same = (*start[:axis], *start[axis + 1 :]) == (*others[:axis], *others[axis + 1 :])
+        if cut.present[0] is not source or start[axis] != place + length or not same:
+            return None
+        length += int(v.shape[axis])
+    return None if source is None else (source, place, length)
+
+
+@rewrite(op("concat"), only_if(lambda m: len(m.root.present) > 1 and _run_of_slices(m) is not None))
+def concat_of_slices(m: Match, e: Emitter) -> Value:
+    """Stretches that follow each other are one stretch."""
+    run = _run_of_slices(m)
+    first = m.graph.producer(m.root.present[0])
+    assert run is not None and first is not None
+    return e.emit("slice", run[0], starts=first.attrs["starts"], sizes=m.output.shape)
+
+
 def _splits_at_joins(m: Match) -> bool:
     join = m.node("concat")
     axis = m.root.attrs["axis"]
@@ -207,28 +233,6 @@ def expand_into_operand(m: Match, e: Emitter) -> Value:
     return e.emit(m.root.op, *(_without_expansion(m) or ()))
 
 
-def _pads_image_with_zeros(m: Match) -> bool:
-    pad, layout = m.node("pad").attrs, m.root.attrs["input_layout"]
-    if pad["mode"] != "constant" or not is_positive_zero(pad["value"]):
-        return False
-    sides = (pad["beginning_padding"], pad["ending_padding"])
-    return not any(side[layout.index(letter)] for side in sides for letter in "nc")
-
-
-@rewrite(
-    op("conv2d", op("pad", "x", name="pad")),
-    ("it pads with other elements than zeros, or other axes than height and width", _pads_image_with_zeros),
-    alone("pad"),
-)
-def pad_into_convolution(m: Match, e: Emitter) -> Value:
-    """A convolution pads its input with zeros itself, without a copy."""
-    pad, attrs = m.node("pad").attrs, m.root.attrs
-    sides = (pad["beginning_padding"], pad["ending_padding"])
-    added = [side[attrs["input_layout"].index(letter)] for letter in "hw" for side in sides]
-    padding = tuple(a + b for a, b in zip(attrs["padding"], added))
-    return e.emit("conv2d", m["x"], *m.root.inputs[1:], **{**attrs, "padding": padding})
-
-
 REWRITES = (
     transpose_of_transpose,
     reshape_of_reshape,
@@ -241,10 +245,10 @@ REWRITES = (
     pad_of_pad,
     concat_of_concat,
     concat_of_split,
+    concat_of_slices,
     split_of_concat,
     gather_of_one,
     _transposed("a"),
     _transposed("b"),
     expand_into_operand,
-    pad_into_convolution,
 )

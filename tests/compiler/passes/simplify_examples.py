@@ -7,6 +7,8 @@ import numpy as np
 from .examples import Example, Maker, Refusal, Value, i32, number, u8, x32
 
 _PADS_OTHERWISE = "it pads with other elements than zeros, or other axes than height and width"
+_PADS_CHANNELS = "it pads other axes than height and width, or not with one number"
+_MAY_BE_LARGER = "it pads with what may be larger than elements"
 _CASTS_OTHERWISE = "the data type between does not hold every value, or casts on in another way"
 _READ_ELSEWHERE = "other nodes read the pad node as well"
 _MAY_BE_NEGATIVE = "x may be negative, or a negative zero"
@@ -21,6 +23,19 @@ _INTEGERS = "x holds integers"
 
 def _conv(m: Maker, x: Value, **options: object) -> Value:
     return m.conv2d(x, m.constant(np.ones((1, 2, 2, 2))), **options)
+
+
+def _pool(m: Maker, x: Value, value: float, window: tuple[int, int] = (2, 2), **options: object) -> Value:
+    padded = m.pad(x, (0, 0, 1, 1), (0, 0, 1, 1), value=value)
+    if x.shape[-1] == 1:
+        options["layout"] = "nhwc"
+    return m.max_pool2d(padded, window_dimensions=window, **options)
+
+
+def _stretches(m: Maker, *cuts: tuple[tuple[int, ...], ...]) -> Value:
+    """Slices of one value (starts, sizes, strides) side by side."""
+    x = x32(m, 2, 6)
+    return m.concat([m.slice(x, *cut[:2], strides=(cut[2:] or (None,))[0]) for cut in cuts], 1)
 
 
 NO_OPS = [
@@ -105,6 +120,15 @@ MOVEMENT = [
     Refusal("concat_of_split", lambda m: m.concat(m.split(x32(m, 2, 3), 3, axis=1)[::-1], 1)),
     Refusal("concat_of_split", lambda m: m.concat(m.split(x32(m, 2, 3), 3, axis=1)[:2], 1)),
     Refusal("concat_of_split", lambda m: m.concat(m.split(x32(m, 2, 2), 2, axis=1), 0)),
+    Example("concat_of_slices", lambda m: _stretches(m, ((0, 1), (1, 2)), ((0, 3), (1, 1)))),
+    Refusal("concat_of_slices", lambda m: _stretches(m, ((0, 0), (1, 2)), ((0, 3), (1, 2)))),
+    Refusal("concat_of_slices", lambda m: _stretches(m, ((0, 0), (1, 2)), ((1, 2), (1, 2)))),
+    Refusal("concat_of_slices", lambda m: _stretches(m, ((0, 0), (2, 1)))),
+    Refusal("concat_of_slices", lambda m: _stretches(m, ((0, 0), (1, 2)), ((0, 2), (1, 1)), ((0, 3), (1, 2), (1, 2)))),
+    Refusal(
+        "concat_of_slices",
+        lambda m: m.concat([m.slice(x32(m, 4), (0,), (2,)), m.slice(x32(m, 4, name="z"), (2,), (2,))], 0),
+    ),
     Example("split_of_concat", lambda m: m.split(m.concat([x32(m, 2), x32(m, 3, name="z")], 0), (2, 3))),
     Refusal(
         "split_of_concat", lambda m: m.split(m.concat([x32(m, 2), x32(m, 3, name="z")], 0), (3, 2)), _CUTS_ELSEWHERE
@@ -155,6 +179,29 @@ MOVEMENT = [
     Refusal(
         "pad_into_convolution",
         lambda m: (p := m.pad(x32(m, 1, 2, 3, 4), (0, 0, 1, 1), (0, 0, 1, 1)), _conv(m, p)),
+        _READ_ELSEWHERE,
+    ),
+    Example("pad_into_max_pool", lambda m: _pool(m, x32(m, 1, 1, 3, 4), -np.inf, padding=(1, 0, 0, 1))),
+    Example("pad_into_max_pool", lambda m: _pool(m, m.input("x", "int8", (1, 1, 3, 4)), -128, window=(1, 1))),
+    Example("pad_into_max_pool", lambda m: _pool(m, m.relu(x32(m, 1, 1, 3, 4)), 0)),
+    Example("pad_into_max_pool", lambda m: _pool(m, m.clamp(x32(m, 1, 1, 3, 4), min_value=0, max_value=6), 0)),
+    Example("pad_into_max_pool", lambda m: _pool(m, m.exp(x32(m, 1, 1, 3, 4)), 0)),
+    Refusal("pad_into_max_pool", lambda m: _pool(m, x32(m, 1, 1, 3, 4), 0), _MAY_BE_LARGER),
+    Refusal("pad_into_max_pool", lambda m: _pool(m, m.relu(x32(m, 1, 1, 3, 4)), 1), _MAY_BE_LARGER),
+    Refusal("pad_into_max_pool", lambda m: _pool(m, m.relu(x32(m, 1, 1, 3, 4)), 0, window=(2, 1)), _MAY_BE_LARGER),
+    Refusal("pad_into_max_pool", lambda m: _pool(m, m.relu(x32(m, 1, 1, 5, 6)), 0, dilations=(2, 2)), _MAY_BE_LARGER),
+    Refusal("pad_into_max_pool", lambda m: _pool(m, x32(m, 1, 3, 4, 1), -np.inf), _PADS_CHANNELS),
+    Refusal(
+        "pad_into_max_pool",
+        lambda m: m.max_pool2d(m.pad(x32(m, 1, 1, 3, 4), (0, 0, 1, 1), (0, 0, 1, 1), mode="edge")),
+        _PADS_CHANNELS,
+    ),
+    Refusal(
+        "pad_into_max_pool",
+        lambda m: (
+            p := m.pad(x32(m, 1, 1, 3, 4), (0, 0, 1, 1), (0, 0, 1, 1), value=-np.inf),
+            m.max_pool2d(p, window_dimensions=(2, 2)),
+        ),
         _READ_ELSEWHERE,
     ),
 ]
