@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from math import prod
 
-from ..ir import Graph, Value
+from basalt.ops.shapes import broadcast
+
+from ..ir import Graph, Node, Value
 from .context import Context
 from .emitter import Emitter
 from .patterns import Match, OpPattern, number, op
-from .rewriting import apply_rewrites, index, only_if, rewrite
+from .rewriting import Rewrite, apply_rewrites, index, only_if, rewrite
 
 LEAST = 1 << 20
 """Scores from which on they fit no second-level cache: below, kernels of their own are as fast."""
@@ -39,77 +41,108 @@ def _masked(scores: OpPattern) -> OpPattern:
     return op("add", scores, "mask", name="masked", commutes=True)
 
 
+def _masked_twice(scores: OpPattern) -> OpPattern:
+    return op("add", _masked(scores), "other", name="outer", commutes=True)
+
+
 def _fits(m: Match) -> bool:
     scores, value = m.node("scores").output, m["v"]
     rank = len(scores.shape)
     alike = m["q"].shape[:-2] == m["k"].shape[:-2] == value.shape[:-2] == scores.shape[:-2]
-    whole = all(m.node(name).output.type == scores.type for name in ("scaled", "masked") if name in m.named)
+    whole = all(m.node(name).output.type == scores.type for name in ("scaled", "masked", "outer") if name in m.named)
     large = prod(scores.shape) >= LEAST and value.shape[-1] <= MOST_WIDTH
+    divides = "divisor" not in m.values or m.number("divisor") != 0
     over_keys = m.node("softmax").attrs["axis"] == rank - 1
-    return alike and whole and large and over_keys and scores.dtype in _DTYPES
+    return alike and whole and large and divides and over_keys and scores.dtype in _DTYPES
+
+
+def _adds_small_masks(m: Match) -> bool:
+    """Whether the sum of two masks, if there are two, is no larger than one of them."""
+    if "other" not in m.values:
+        return True
+    shapes = [m[name].shape for name in ("mask", "other")]
+    return prod(broadcast(*shapes)) <= max(map(prod, shapes))
 
 
 def _alone(m: Match) -> bool:
     return all(m.alone(name) for name in m.named)
 
 
-_GUARDS = (only_if(_fits), ("other nodes read what is between the products", _alone))
+_GUARDS = (only_if(_fits), only_if(_adds_small_masks), ("other nodes read what is between the products", _alone))
 
 
-def _keys(m: Match, e: Emitter) -> Value:
+def _swapped(rank: int) -> tuple[int, ...]:
+    return (*range(rank - 2), rank - 1, rank - 2)
+
+
+def _keys(k: Value, e: Emitter, producer: Node | None) -> Value:
     """The keys [..., t, d], of which the product has the transpose."""
-    k = m["k"]
-    rank = len(k.shape)
-    swap = (*range(rank - 2), rank - 1, rank - 2)
-    producer = m.graph.producer(k)
+    swap = _swapped(len(k.shape))
     if producer is not None and producer.op == "transpose" and tuple(producer.attrs["permutation"]) == swap:
         return producer.present[0]
     return e.emit("transpose", k, permutation=swap)
 
 
+def _factor(m: Match, node: Node | None) -> tuple[Value, float] | None:
+    """What a node that nothing else reads multiplies by a number or divides by one, and the factor."""
+    if node is None or node.op not in ("mul", "div") or m.graph.uses(node.output) > 1:
+        return None
+    for x, c in (node.present, node.present[::-1]) if node.op == "mul" else (node.present,):
+        number_ = m.graph.context.number(c)
+        if number_ is not None and x.type == node.output.type and (number_ != 0 or node.op == "mul"):
+            return x, float(number_) if node.op == "mul" else 1.0 / float(number_)
+    return None
+
+
+def _unscaled(m: Match, e: Emitter, value: Value) -> tuple[Value, float]:
+    """An operand before it was multiplied by a number, the transpose of it included, and the number.
+
+    The kernel multiplies scores by one anyway; before the product it takes a pass over the operand.
+    """
+    producer = m.graph.producer(value)
+    found = _factor(m, producer)
+    if found is not None:
+        return found
+    if producer is not None and producer.op == "transpose" and m.graph.uses(value) <= 1:
+        found = _factor(m, m.graph.producer(producer.present[0]))
+        if found is not None:
+            return e.emit("transpose", found[0], permutation=producer.attrs["permutation"]), found[1]
+    return value, 1.0
+
+
 def _emitted(m: Match, e: Emitter, scale: float = 1.0) -> Value:
-    return e.emit("attention", m["q"], _keys(m, e), m["v"], m.values.get("mask"), scale=scale)
+    (q, q_scale), (k, k_scale) = (_unscaled(m, e, m[name]) for name in "qk")
+    made = next((node for node in e.nodes if node.outputs[0] is k), None)
+    keys = _keys(k, e, made or m.graph.producer(k))
+    return e.emit("attention", q, keys, m["v"], _mask(m, e), scale=scale * q_scale * k_scale)
 
 
-def _scale(m: Match) -> float:
-    return float(m.number("factor")) if "factor" in m.values else 1.0 / float(m.number("divisor"))
+def _mask(m: Match, e: Emitter) -> Value | None:
+    """The only mask, or the sum of two."""
+    mask, other = m.values.get("mask"), m.values.get("other")
+    return mask if mask is None or other is None else e.emit("add", mask, other)
 
 
-@rewrite(_attention(_SCORES), *_GUARDS, exact=False)
-def plain(m: Match, e: Emitter) -> Value:
-    """Softmax of scores, times values."""
-    return _emitted(m, e)
+def _rule(name: str, scores: OpPattern, reason: str) -> Rewrite:
+    def fused(m: Match, e: Emitter) -> Value:
+        scale = float(m.number("factor")) if "factor" in m.values else 1.0
+        return _emitted(m, e, scale / float(m.number("divisor")) if "divisor" in m.values else scale)
+
+    fused.__name__, fused.__doc__ = name, reason
+    return rewrite(_attention(scores), *_GUARDS, exact=False)(fused)
 
 
-@rewrite(_attention(_SCALED), *_GUARDS, exact=False)
-def scaled(m: Match, e: Emitter) -> Value:
-    """The scores times a number."""
-    return _emitted(m, e, _scale(m))
-
-
-@rewrite(_attention(_DIVIDED), *_GUARDS, only_if(lambda m: m.number("divisor") != 0), exact=False)
-def divided(m: Match, e: Emitter) -> Value:
-    """The scores divided by a number."""
-    return _emitted(m, e, _scale(m))
-
-
-@rewrite(_attention(_masked(_SCORES)), *_GUARDS, exact=False)
-def masked(m: Match, e: Emitter) -> Value:
-    """The scores and a mask."""
-    return _emitted(m, e)
-
-
-@rewrite(_attention(_masked(_SCALED)), *_GUARDS, exact=False)
-def scaled_and_masked(m: Match, e: Emitter) -> Value:
-    """The scores times a number, and a mask."""
-    return _emitted(m, e, _scale(m))
-
-
-@rewrite(_attention(_masked(_DIVIDED)), *_GUARDS, only_if(lambda m: m.number("divisor") != 0), exact=False)
-def divided_and_masked(m: Match, e: Emitter) -> Value:
-    """The scores divided by a number, and a mask."""
-    return _emitted(m, e, _scale(m))
-
-
-REWRITES = (plain, scaled, divided, masked, scaled_and_masked, divided_and_masked)
+REWRITES = tuple(
+    _rule(name + suffix, masked(scores), f"Softmax of {what}{mask}, times values.")
+    for masked, suffix, mask in (
+        (lambda scores: scores, "", ""),
+        (_masked, "_and_masked", " and a mask"),
+        (_masked_twice, "_and_masked_twice", " and two masks"),
+    )
+    for name, scores, what in (
+        ("plain", _SCORES, "scores"),
+        ("scaled", _SCALED, "scores times a number"),
+        ("divided", _DIVIDED, "scores divided by a number"),
+    )
+)
 _RULES = index(REWRITES)

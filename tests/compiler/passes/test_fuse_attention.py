@@ -35,8 +35,8 @@ def _written_out(
     return m.matmul(m.softmax(change(m, m.matmul(q, k, label="scores")), axis, label="weights"), v, label="mix")
 
 
-def _mask(m: Maker, *shape: int) -> Value:
-    return m.input("mask", "float32", shape)
+def _mask(m: Maker, *shape: int, name: str = "mask") -> Value:
+    return m.input(name, "float32", shape)
 
 
 FOLDED: dict[str, Build] = {
@@ -50,6 +50,36 @@ FOLDED: dict[str, Build] = {
         m, lambda m, s: m.add(m.div(s, m.constant(3.0)), _mask(m, 1, ROWS, 1))
     ),
 }
+
+FOLDED |= {
+    "two masks": lambda m: _written_out(
+        m, lambda m, s: m.add(m.add(s, _mask(m, KEYS)), _mask(m, ROWS, KEYS, name="n"))
+    ),
+    "scaled, two masks": lambda m: _written_out(
+        m, lambda m, s: m.add(_mask(m, 1, KEYS), m.add(m.mul(s, m.constant(0.5)), _mask(m, KEYS, name="n")))
+    ),
+    "divided, two masks": lambda m: _written_out(
+        m, lambda m, s: m.add(m.add(m.div(s, m.constant(3.0)), _mask(m, KEYS)), _mask(m, 1, name="n"))
+    ),
+    "scaled queries": lambda m: _scaled_operands(m, lambda q: m.mul(q, m.constant(0.5)), lambda k: k),
+    "divided keys": lambda m: _scaled_operands(m, lambda q: q, lambda k: m.div(k, m.constant(4.0))),
+    "scaled operands before transposes": lambda m: _scaled_operands(
+        m, lambda q: m.mul(m.constant(0.5), q), lambda k: m.mul(k, m.constant(0.25)), early=True
+    ),
+}
+
+
+def _scaled_operands(
+    m: Maker, query: Callable[[Value], Value], key: Callable[[Value], Value], early: bool = False
+) -> Value:
+    q, k = m.input("q", "float32", (ROWS, 2, 8)), m.input("k", "float32", (KEYS, 2, 8))
+    v = m.input("v", "float32", (2, KEYS, 4))
+    turns = (1, 0, 2), (1, 2, 0)
+    if early:
+        q, k = (m.transpose(x, permutation=p) for x, p in zip((query(q), key(k)), turns))
+    else:
+        q, k = query(m.transpose(q, permutation=turns[0])), key(m.transpose(k, permutation=turns[1]))
+    return m.matmul(m.softmax(m.matmul(q, k), 2), v)
 
 
 def _read_twice(m: Maker) -> Value:
@@ -73,6 +103,10 @@ LEFT: dict[str, tuple[Build, str | None]] = {
         lambda m: _written_out(m, lambda m, s: m.add(s, _mask(m, 2, ROWS, 1))),
         None,
     ),
+    "masks whose sum is larger": (
+        lambda m: _written_out(m, lambda m, s: m.add(m.add(s, _mask(m, ROWS, 1)), _mask(m, 1, KEYS, name="n"))),
+        None,
+    ),
     "read twice": (_read_twice, "other nodes read what is between the products"),
 }
 
@@ -89,7 +123,7 @@ def test_graphs_are_as_expected() -> None:
 @pytest.mark.parametrize("name", FOLDED)
 def test_results_differ_by_rounding(name: str) -> None:
     before, after, context = _run(FOLDED[name])
-    assert [node.op for node in after.nodes if node.op != "transpose"] == ["attention"]
+    assert [node.op for node in after.nodes if node.op not in ("transpose", "add")] == ["attention"]
     numbers = np.random.default_rng(2)
     feeds = {v.name: numbers.normal(size=v.shape).astype(np.float32) for v in before.inputs}
     assert_near(*(interpret(g, context.constants, feeds) for g in (before, after)), 2e-6)
