@@ -21,8 +21,8 @@ __all__ = ["PEERS", "build", "cases"]
 PEERS = ("ort", "openvino")
 _TOLERANCE, _TOLERANCE_INTEGERS = 1e-3, 2e-2
 # One element half-way between two quanta is rounded the other way by the last bit; what comes of it is as far off as
-# ONNX Runtime's own results are for inputs changed by 1e-6. ppocr4_det's sums are long: ONNX Runtime's own on AVX2 differ
-# by 1.2e-3 from its on AVX-512.
+# ONNX Runtime's own results are for inputs changed by 1e-6. ppocr4_det's sums are long: those of ONNX Runtime differ by
+# 1.2e-3 between processors.
 _UNSTABLE = {"t5_dec_int8": 0.1, "ppocr4_det": 3e-3}
 _QUICK_BYTES = 1_000_000
 
