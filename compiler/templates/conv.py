@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,11 +12,14 @@ import numpy as np
 from ..codegen.epilogue import Epilogue
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
-from ..codegen.tiling import TileShape, pack_panels
+from ..codegen.tiling import TileShape, lanes_of, pack_panels, register_type
 from ..ir import Node, Value
 from ..views import View
 from .geometry import Places, Window, arranged, arranged_array, grouped
 from .packing import packed_copy
+
+WORTH_A_COPY = 4
+"""Products of an element of the image from which on it is worth copies that make vectors of channels."""
 
 
 @dataclass(frozen=True)
@@ -121,15 +126,37 @@ def conv2d(node: Node, lowering: Lowering) -> None:
 
 
 def _with_neighbours(c: Convolution, lowering: Lowering) -> Convolution:
-    """A depthwise convolution with its image in the order of its results: else there are no vectors to load."""
+    """A depthwise convolution with its image, and results if that is worth it, stored with their channels last.
+
+    There would be no vectors to load else, or such that hang over the edges of rows.
+    """
+    if (c.channels, c.outputs) != (1, 1) or c.groups < lanes_of(c.dtype) or register_type(c.dtype) != c.dtype:
+        return c
     n, g, i, h, w = range(5)
-    strides = c.image.strides
-    if c.channels != 1 or c.groups == 1 or not c.places.channels_last or strides[g] == 1:
+    in_order = c.image.strides[g] == 1
+    if not c.places.channels_last:
+        if c.window.outputs[1] == 1 or math.prod(c.window.taps) < WORTH_A_COPY or c.window.strides[1] > 2:
+            return c
+        c = replace(c, places=_channels_last(c.places, lowering))
+    if in_order:
         return c
     order = (n, h, w, g, i)
     image = lowering.scratch(c.dtype, tuple(c.image.shape[axis] for axis in order)).permuted((0, 3, 4, 1, 2))
     lowering.copy(c.image, image)
     return replace(c, image=image)
+
+
+def _channels_last(places: Places, lowering: Lowering) -> Places:
+    """The same with results in places of their own, from where they are copied."""
+    epilogue = copy(places.epilogue)
+    order = [places.layout.index(letter) for letter in "nhwc"]
+    inverse = [order.index(axis) for axis in range(4)]
+    epilogue.results = []
+    for value, view in places.epilogue.results:
+        own = lowering.scratch(view.dtype, tuple(view.shape[axis] for axis in order)).permuted(inverse)
+        lowering.copy_later(own, view)
+        epilogue.results.append((value, own))
+    return Places(epilogue, places.layout, places.bias)
 
 
 @template("conv_transpose2d", epilogue=True)

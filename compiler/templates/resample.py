@@ -21,6 +21,10 @@ from ..views import View, memory_order
 from .elementwise import decode
 from .raw import raw
 
+SIDES = ("low", "high")
+LONGEST = 4096
+"""Elements of a row that scratch memory holds."""
+
 
 @template("resample2d")
 def resample2d(node: Node, lowering: Lowering) -> None:
@@ -44,7 +48,8 @@ class Resampling:
         self.lowering, self.node = lowering, node
         self.linear = linear
         source, target = lowering.read(node.present[0]), lowering.write(node.output)
-        order = memory_order(target.shape, [target.strides])
+        # Dimensions of size 1 outside: the innermost loop needs length.
+        order = sorted(memory_order(target.shape, [target.strides]), key=lambda axis: target.shape[axis] != 1)
         source, target = source.permuted(order), target.permuted(order)
         self.dtype = source.dtype
         self.source, self.target = (source, target) if self.linear else (raw(source), raw(target))
@@ -57,23 +62,34 @@ class Resampling:
         walked = [0 if i in resampled else s for i, s in enumerate(self.source.strides)]
         self.given = self.body.declare_input(_value(self.source), self.source, walked)
         self.result = self.body.declare_output(_value(self.target), self.target, self.target.strides)
+        # The blend of two whole rows is the same for all results of a row, and vectors can make it.
+        self.rows = linear and is_float(self.dtype) and resampled[1] == 3 and 1 < self.source.shape[3] <= LONGEST
         self.axes = [self._axis(number, axis) for number, axis in enumerate(resampled)]
 
     def write(self) -> None:
         kernel, shape = self.kernel, self.target.shape
         sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate(shape[:3])]
         n = kernel.parameter("n", shape[3])
+        if self.rows:
+            kernel.parameter("width", self.source.shape[3])
+            kernel.parameter("step", self.source.strides[3])
+            kernel.line(f"row = stack_{LONGEST * 8}()")
         with kernel.block("for u in range(start, stop)"):
             indices = decode(kernel, "u", sizes)
             self.body.start_row(indices)
             for axis in self.axes:
                 if axis.axis != 3:
                     self._look_up(axis, indices[axis.axis])
+            if self.rows:
+                self._blend_rows()
             with kernel.block(f"for j in range({n})"):
                 for axis in self.axes:
                     if axis.axis == 3:
                         self._look_up(axis, "j")
-                value = self._linear() if self.linear else self._element("low0", "low1")
+                if self.rows:
+                    value = self._blend(*(f"loadrw_{self.register}(row, {side}1)" for side in SIDES), "weight1")
+                else:
+                    value = self._linear() if self.linear else self._element("low0", "low1")
                 self.body.store(self.result, self.result.index(-1, "j"), value)
         taps = 8.0 if self.linear else 1.0
         self.lowering.add(kernel.call(math.prod(shape[:3]), self.target.size * taps * 0.4))
@@ -84,7 +100,7 @@ class Resampling:
 
     def _axis(self, number: int, axis: int) -> _Axis:
         size, count = self.source.shape[axis], self.target.shape[axis]
-        stride = self.source.strides[axis]
+        stride = 1 if self.rows and axis == 3 else self.source.strides[axis]
         if not self.linear:
             tables: list[np.ndarray] = [nearest_positions(size, count) * stride]
         else:
@@ -94,6 +110,13 @@ class Resampling:
         for name, table in zip(names, tables):
             self.kernel.source(name, self.lowering.add_constant(table))
         return _Axis(axis, number, tuple(names[: len(tables)]))
+
+    def _blend_rows(self) -> None:
+        """The blend along the first axis of all elements of a row of the input, in scratch memory."""
+        base, step = self.given.base, "" if self.source.strides[3] == 1 else " * step"
+        with self.kernel.block("for i in range(width)"):
+            sides = [self.body.load(self.given, f"{base} + i{step} + {side}0") for side in SIDES]
+            self.kernel.line(f"storerw_{self.register}(row, i, {self._blend(*sides, 'weight0')})")
 
     def _look_up(self, axis: _Axis, index: str) -> None:
         for table in axis.tables:

@@ -373,3 +373,17 @@ def test_depthwise_results_in_another_order_than_the_image(dtype: str, strides: 
     y = m.conv2d(x, weights, groups=20, padding=(1, 1, 1, 1), strides=strides)
     point = m.constant(numbers(2, (24, 20, 1, 1), dtype), dtype)
     check(m, {"x": numbers(3, (2, 20, 7, 9), dtype)}, y=m.conv2d(y, point))
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (1, 3)])
+def test_depthwise_results_by_columns(last: bool, strides: tuple[int, int]) -> None:
+    """Results that are asked for by columns, of an image that lies so, or with its channels last."""
+    m = Maker()
+    x = m.input("x", "float32", (2, 9, 11, 20) if last else (2, 20, 9, 11))
+    image = m.transpose(x, permutation=[0, 3, 1, 2]) if last else x
+    weights = m.constant(numbers(1, (20, 1, 3, 3)))
+    y = m.conv2d(image, weights, bias=m.constant(numbers(2, (20,))), groups=20, padding=(1,) * 4, strides=strides)
+    r = m.input("r", "float32", y.shape)
+    feeds = {"x": numbers(3, x.shape), "r": numbers(4, y.shape)}
+    check(m, feeds, y=y, relu=m.relu(y), added=m.add(y, r))

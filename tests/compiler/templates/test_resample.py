@@ -51,3 +51,11 @@ def test_strided_operands() -> None:
     moved = m.transpose(m.reverse(x, axes=(2,)), permutation=(1, 3, 2, 0))
     y = m.resample2d(moved, mode="linear", sizes=(4, 9), axes=(2, 3))
     check(m, {"x": numbers(1, (5, 2, 7, 3))}, y=m.transpose(y, permutation=(0, 2, 3, 1)))
+
+
+@pytest.mark.parametrize("width", [1, 4096, 4097])
+def test_long_rows(width: int) -> None:
+    """Blends of whole rows are kept in scratch memory, where they fit."""
+    m = Maker()
+    x = m.input("x", "float32", (1, 2, 2, width))
+    check(m, {"x": numbers(1, (1, 2, 2, width))}, y=m.resample2d(x, mode="linear", sizes=(3, 50)))
