@@ -1,13 +1,14 @@
 """Micro-kernels of convolutions over pixels whose windows are listed: from products to stores, for many tiles.
 
-``windows_{rows}x{vectors}x{lanes}_{register}_{walk}{program}`` sums up, for ``rows`` pixels of each of some tiles and
-``vectors * lanes`` output channels::
+``windows_{rows}x{vectors}x{lanes}_{register}_{walk}{unrolled}{program}`` sums up, for ``rows`` pixels of each of some
+tiles and ``vectors * lanes`` output channels::
 
     sum over tap < taps, k < run of image(pixel, tap)[offset + k] * weights(tap, k, channel)
 
 and applies a program (:mod:`.finish`) to the sums. The walk says where a pixel's taps begin: ``listed`` ones at
 addresses that memory holds as [tiles][list][rows] (pixels lie anywhere, also in different rows of the image, and what
-is beyond its edge may be a row of zeros elsewhere), ``even`` ones a stride apart.
+is beyond its edge may be a row of zeros elsewhere), ``even`` ones a stride apart. Then comes how many steps of a run
+there are between two tests of its end.
 
 The operands, counted in elements: ``block, places, first, step, taps, offset, run, weights, index, ahead, tiles, begin,
 last, rows, columns``, then the program's. ``places`` is the list with ``first`` the number of its first entry and
@@ -33,12 +34,8 @@ from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
 __all__ = ["recipe"]
 
-_NAME = re.compile(rf"windows_(\d+)x(\d+)x(\d+)_(f32|f64)_(listed|even)({PATTERN})")
+_NAME = re.compile(rf"windows_(\d+)x(\d+)x(\d+)_(f32|f64)_(listed|even)(\d)({PATTERN})")
 _OPERANDS = 15
-UNROLLED = 4
-"""Steps of a run between two tests of its end; one line of weights is fetched ahead in each."""
-FETCHING = 4
-"""Tiles that fetch ahead: together they see each step of the next weights."""
 _LINE = 64
 
 
@@ -53,13 +50,13 @@ def recipe(name: str) -> Recipe:
     match = _NAME.fullmatch(name)
     if match is None:
         raise KeyError(name)
-    rows, vectors, lanes, register, walk, program = match.groups()
+    rows, vectors, lanes, register, walk, unrolled, program = match.groups()
     finish = parsed(program)
     index, pointer = types.intp, types.voidptr
     operands = (pointer, pointer, *[index] * 5, pointer, *[index] * 7, *finish.types(register))
 
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
-        tiles = _Tiles(e, (int(rows), int(vectors), int(lanes)), register, walk == "even")
+        tiles = _Tiles(e, (int(rows), int(vectors), int(lanes)), register, walk == "even", int(unrolled))
         tiles.write(arguments, finish, find)
 
     return Recipe(types.void, operands, partial(internal_function, name, write))
@@ -68,9 +65,10 @@ def recipe(name: str) -> Recipe:
 class _Tiles:
     """Emits one micro-kernel."""
 
-    def __init__(self, e: Emitter, size: tuple[int, int, int], register: str, even: bool) -> None:
+    def __init__(self, e: Emitter, size: tuple[int, int, int], register: str, even: bool, unrolled: int) -> None:
         self.e, self.b, self.register, self.even = e, e.b, register, even
         self.rows, self.vectors, lanes = size
+        self.unrolled = unrolled
         self.memory = VectorMemory(e, lanes, register)
         self.width = self.vectors * lanes
         self.size = bytes_of(register)
@@ -87,8 +85,9 @@ class _Tiles:
             done = b.mul(t, I64(self.rows))
             left = b.sub(rows, done)
             left = b.select(b.icmp_signed("<", left, I64(self.rows)), left, I64(self.rows))
+            # One line of weights is fetched between two tests, so as many tiles fetch all of the next ones.
             line = I64(min(_LINE, self.width * self.size))
-            fetch = b.select(b.icmp_signed("<", t, I64(FETCHING)), line, I64(0))
+            fetch = b.select(b.icmp_signed("<", t, I64(self.unrolled)), line, I64(0))
             sums, fetched = self._sums(self._first_places(place_now, left), fetched, fetch)
             self._end(finisher, self._continued(sums, block_now), (done, left), block_now)
             ahead_of = b.mul(self.step, I64(self.rows)) if self.even else self.step
@@ -147,9 +146,9 @@ class _Tiles:
                 fetched = b.gep(fetched, [fetch], source_etype=ir.IntType(8))
             return [*now, b.add(step, I64(number)), self._element(weights, number * self.width), fetched]
 
-        whole = b.ashr(self.run, I64(UNROLLED.bit_length() - 1))
-        carried = counted(b, whole, [*sums, I64(0), weights, fetched], partial(several, UNROLLED))
-        rest = b.and_(self.run, I64(UNROLLED - 1))
+        whole = b.udiv(self.run, I64(self.unrolled))
+        carried = counted(b, whole, [*sums, I64(0), weights, fetched], partial(several, self.unrolled))
+        rest = b.urem(self.run, I64(self.unrolled))
         *sums, _, weights, fetched = counted(b, rest, carried, partial(several, 1))
         return [*sums, weights, fetched]
 

@@ -34,7 +34,7 @@ PART = 20_480
 """Most bytes of a panel's part: with the pixels' elements it stays in a first-level cache."""
 LONGEST = 512
 """Most products that are summed up in one go: short chains round less."""
-IMAGE = 192 << 10
+IMAGE = 256 << 10
 """Bytes of the image that a block sees at most, so that they stay in a second-level cache."""
 BLOCK = 1 << 14
 """Bytes of the sums of a panel that are kept from part to part."""
@@ -46,11 +46,17 @@ PATCH = 1 << 16
 """Most bytes of a copied part of the image."""
 SHORT_RUN = 32
 """Channels below which the taps of a row are better one run."""
+MOST_WOVEN = 4
+"""Channels of an image that are copied into one row together, which LLVM does by shuffles."""
 WORTH_A_COPY = 16
 """Output channels, and products of a result, from which on results are worth a copy."""
-UNIT = 10_000.0
-"""Nanoseconds of work in a unit: little, so that all threads get as much."""
+PRODUCTS = 400_000
+"""Products of a unit, some ten microseconds: few, so that all threads get as many."""
 MOST_UNITS = 64
+FEWEST_UNITS = 32
+"""Units below which blocks are made smaller, so that many threads get as much."""
+SMALL_BLOCK = 48
+"""Pixels of a block that is not made smaller for that."""
 MOST_ROWS = 10
 """Rows of a tile whose addresses leave registers for others."""
 
@@ -117,6 +123,7 @@ class WindowsWriter:
         joined = self.merged or self.even
         self.taps = w.taps[0] * (1 if joined else w.taps[1])
         self.run = c.channels * (w.taps[1] if joined else 1)
+        self.unrolled = 3 if self.run % 4 and self.run % 3 == 0 else 4
         self.vectors = tile_shape(c.dtype, 64, c.outputs).vectors
         self._plan_blocks()
         epilogue = c.places.epilogue
@@ -160,11 +167,13 @@ class WindowsWriter:
             across = _even_share(plane.width, most)
         while self.copies and self._patch(down, across) > PATCH and down * across > 1:
             down, across = (-(-down // 2), across) if down > 1 else (1, -(-across // 2))
+        while self._units(down, across) < self._wanted(FEWEST_UNITS) and down * across >= 2 * SMALL_BLOCK:
+            down, across = (-(-down // 2), across) if down > 1 else (1, -(-across // 2))
         pixels, vectors = down * across, self.vectors
         limit = min(MOST_ROWS, (target().registers - 1 - vectors) // vectors)
 
         def cost(rows: int) -> float:
-            return -(-pixels // rows) * (max(rows * vectors, rows + vectors + 0.5, 9.5) + 0.3)
+            return -(-pixels // rows) * (max(rows * vectors, rows + vectors + 0.5, 9.5) + 0.8)
 
         rows = choose(range(limit, 0, -1), cost)
         if across < plane.width:
@@ -172,6 +181,18 @@ class WindowsWriter:
         self.tile = TileShape(rows, vectors, lanes)
         self.block_y, self.block_x = down, across
         self.down, self.across = -(-plane.height // down), -(-plane.width // across)
+
+    def _units(self, down: int, across: int) -> int:
+        """Units of one panel and a block of some size."""
+        panels = -(-self.c.outputs // (self.vectors * target().lanes(8 * self.bytes)))
+        blocks = -(-self.plane.height // down) * -(-self.plane.width // across)
+        return self.c.batch * self.c.groups * blocks * panels
+
+    def _wanted(self, most: int) -> int:
+        """Units that are worth the work, up to some number."""
+        c = self.c
+        points = c.batch * c.groups * c.outputs * math.prod(self.w.outputs)
+        return max(1, min(most, int(points * self.run * self.taps / PRODUCTS)))
 
     @property
     def suits(self) -> bool:
@@ -183,7 +204,7 @@ class WindowsWriter:
         c, tile = self.c, self.tile
         self.panels = -(-c.outputs // tile.columns)
         stacks = c.batch * c.groups * self.down * self.across
-        wanted = max(1, min(MOST_UNITS, int(self._cost() / UNIT)))
+        wanted = self._wanted(MOST_UNITS)
         self.group = -(-self.panels // max(1, min(self.panels, -(-wanted // stacks))))
         self.groups = -(-self.panels // self.group)
         self.units = stacks * self.groups
@@ -335,6 +356,12 @@ class WindowsWriter:
                 with kernel.block("for i in range(first * channels, last * channels)"):
                     kernel.line(self._moved("source + i", "base + i"))
                 return
+            if self.c.channels <= MOST_WOVEN:
+                number = self.c.channels
+                with kernel.block("for i in range(first, last)"):
+                    for j in range(number):
+                        kernel.line(self._moved(f"source + {j} * image_c + i * image_x", f"base + i * {number} + {j}"))
+                return
             with kernel.block("for j in range(channels)"), kernel.block("for i in range(first, last)"):
                 kernel.line(self._moved("source + j * image_c + i * image_x", "base + i * channels + j"))
 
@@ -374,7 +401,7 @@ class WindowsWriter:
                         kernel.line("ahead = g * weights_g + first_panel * weights_p")
                     kernel.line(f"ahead = min(ahead, weights_all - count * length * {columns})")
                     name = f"windows_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.suffix}"
-                    name += f"_{'even' if self.even else 'listed'}{self.program.name}"
+                    name += f"_{'even' if self.even else 'listed'}{self.unrolled}{self.program.name}"
                     first = "plane + first_x * image_x" if self.even else f"tap * {tile.rows}"
                     operands = ["block", "image" if self.even else "places", first, "step", "count", "c", "length"]
                     operands += ["weights", "part", "ahead", "tiles", "begins", "ends", "pixels"]
