@@ -14,6 +14,7 @@ from .passes.canonicalise import canonicalise
 from .passes.common_subexpressions import common_subexpressions
 from .passes.context import Context, Debug
 from .passes.dead_code import dead_code
+from .passes.dequantise_late import dequantise_late
 from .passes.fold_constants import fold_constants
 from .passes.fold_normalisation import fold_normalisation
 from .passes.fuse import fuse
@@ -42,7 +43,8 @@ class Pass:
 
 PASSES: tuple[Pass, ...] = (
     Pass("infer_shapes", infer_shapes, "all rely on types and attributes as the rules give them", (), True),
-    Pass("integer_products", integer_products, "as long as weights are still quantised", ("infer_shapes",)),
+    Pass("dequantise_late", dequantise_late, "as long as weights are still quantised", ("infer_shapes",)),
+    Pass("integer_products", integer_products, "products then read quantised operands", ("dequantise_late",)),
     Pass("fold_constants", fold_constants, "what is known shows what does nothing", ("integer_products",)),
     Pass("simplify", simplify, "next passes look for neighbours, which this makes of others", ("fold_constants",)),
     Pass("fold_normalisation", fold_normalisation, "as long as normalizations are whole", ("simplify",)),
