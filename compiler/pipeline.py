@@ -16,6 +16,7 @@ from .passes.context import Context, Debug
 from .passes.dead_code import dead_code
 from .passes.dequantise_late import dequantise_late
 from .passes.fold_constants import fold_constants
+from .passes.fold_inputs import fold_inputs
 from .passes.fold_normalisation import fold_normalisation
 from .passes.fuse import fuse
 from .passes.fuse_attention import fuse_attention
@@ -48,12 +49,13 @@ PASSES: tuple[Pass, ...] = (
     Pass("fold_constants", fold_constants, "what is known shows what does nothing", ("integer_products",)),
     Pass("simplify", simplify, "next passes look for neighbours, which this makes of others", ("fold_constants",)),
     Pass("fold_normalisation", fold_normalisation, "as long as normalizations are whole", ("simplify",)),
+    Pass("fold_inputs", fold_inputs, "weights have taken what follows them", ("fold_normalisation",)),
     Pass("fuse_attention", fuse_attention, "as long as softmax is whole", ("simplify",)),
     Pass(
         "canonicalise",
         canonicalise,
         "the rest knows core operators only",
-        ("fold_normalisation", "fuse_attention"),
+        ("fold_inputs", "fuse_attention"),
         True,
     ),
     Pass("fold_core", fold_constants, "normalizations leave factors that may be known", ("canonicalise",)),

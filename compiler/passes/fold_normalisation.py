@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..ir import Graph, Value
-from .affine import Affine, Linear, linear
+from ..ir import Graph, Node, Value
+from .affine import Affine, linear
 from .context import Context
 from .emitter import Emitter
 from .patterns import Match, OpPattern, constant, op
@@ -30,11 +30,11 @@ def _array(m: Match, value: Value) -> np.ndarray:
     return m.graph.context.constants.array(value).astype(np.float64)
 
 
-def _of_batch_normalization(m: Match) -> Affine | None:
-    node = m.root
+def normalization(m: Match, node: Node, channel_axis: int) -> Affine | None:
+    """What a batch normalization by constants does to each channel; None for others, and along another axis."""
     _, mean, variance, scale, bias = (*node.inputs, None, None)[:5]
     parameters = [v for v in (mean, variance, scale, bias) if v is not None]
-    if not all(v.is_constant for v in parameters) or node.attrs["axis"] != linear(m).channel_axis:
+    if not all(v.is_constant for v in parameters) or node.attrs["axis"] != channel_axis:
         return None
     assert mean is not None and variance is not None
     with np.errstate(all="ignore"):
@@ -45,36 +45,37 @@ def _of_batch_normalization(m: Match) -> Affine | None:
     return Affine(factor, addend if bias is None else addend + _array(m, bias))
 
 
-def _of_arithmetic(m: Match) -> Affine | None:
-    vector = _along_channels(m["c"], linear(m))
-    if vector is None:
-        return None
-    numbers = np.broadcast_to(_array(m, m["c"]).reshape(-1), (linear(m).channels,))
+def arithmetic(m: Match, node: Node, c: Value, channels: int) -> Affine:
+    """What a mul, div, add or sub by a constant of one number for each channel does to them."""
+    numbers = np.broadcast_to(_array(m, c).reshape(-1), (channels,))
     ones, zeros = np.ones_like(numbers), np.zeros_like(numbers)
-    is_first = m.root.inputs[0] is m["c"]
     with np.errstate(all="ignore"):
-        match m.root.op:
+        match node.op:
             case "mul":
                 return Affine(numbers, zeros)
             case "add":
                 return Affine(ones, numbers)
             case "sub":
-                return Affine(-ones, numbers) if is_first else Affine(ones, -numbers)
+                return Affine(-ones, numbers) if node.inputs[0] is c else Affine(ones, -numbers)
         return Affine(1 / numbers, zeros)
 
 
-def _along_channels(c: Value, target: Linear) -> Value | None:
+def along_channels(c: Value, rank: int, axis: int, channels: int) -> Value | None:
     """The constant, if it is broadcast to one number for each channel and no larger result."""
-    rank = target.node.output.type.rank
     if c.type.rank > rank:
         return None
     shape = (1,) * (rank - c.type.rank) + c.shape
-    lone = all(d == 1 for i, d in enumerate(shape) if i != target.channel_axis)
-    return c if lone and shape[target.channel_axis] in (1, target.channels) else None
+    lone = all(d == 1 for i, d in enumerate(shape) if i != axis)
+    return c if lone and shape[axis] in (1, channels) else None
 
 
 def _affine(m: Match) -> Affine | None:
-    return _of_batch_normalization(m) if m.root.op == "batch_normalization" else _of_arithmetic(m)
+    target = linear(m)
+    if m.root.op == "batch_normalization":
+        return normalization(m, m.root, target.channel_axis)
+    if along_channels(m["c"], target.node.output.type.rank, target.channel_axis, target.channels) is None:
+        return None
+    return arithmetic(m, m.root, m["c"], target.channels)
 
 
 def _fits(m: Match) -> bool:

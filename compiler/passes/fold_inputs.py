@@ -1,0 +1,180 @@
+"""Folds what is done to each input channel into the constant weights of the node behind.
+
+What is folded: multiplication and division by constants, and batch normalization where there is no padding, whose zeros
+the addend would have to reach as well. Where numbers are large and nearly equal, subtracting before the product keeps
+digits, so that a mean is folded only if it is of the size of the deviation. The results differ by rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from basalt.ops import numpy_dtype
+
+from ..ir import Graph, Node, Value
+from .affine import Affine
+from .context import Context
+from .emitter import Emitter
+from .fold_normalisation import along_channels, arithmetic, normalization
+from .patterns import Match, OpPattern, constant, op
+from .rewriting import Guard, Rewrite, apply_rewrites, index, rewrite
+from .traits import alone
+
+_LINEAR = ("conv2d", "gemm", "matmul")
+_MEAN = 8.0
+"""The largest mean, in deviations, that may be subtracted after the product: three binary digits are lost."""
+
+
+def fold_inputs(graph: Graph, context: Context) -> Graph:
+    """The graph with constant factors and addends of input channels folded into convolutions and matrix products."""
+    return apply_rewrites(graph, context, _RULES, "fold_inputs")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """A conv2d, gemm or matmul node as a linear function of its input's channels."""
+
+    node: Node
+
+    @property
+    def weights(self) -> Value:
+        return self.node.present[1]
+
+    @property
+    def bias(self) -> Value | None:
+        return self.node.inputs[2] if len(self.node.inputs) > 2 else None
+
+    @property
+    def channel_axis(self) -> int:
+        """The axis of the input along which each index has weights of its own."""
+        if self.node.op == "conv2d":
+            return str(self.node.attrs["input_layout"]).index("c")
+        return 0 if self.node.attrs.get("a_transpose") else len(self.node.present[0].shape) - 1
+
+    @property
+    def channels(self) -> int:
+        return int(self.node.present[0].shape[self.channel_axis])
+
+    @property
+    def takes_addends(self) -> bool:
+        """Whether an addend of the input is one of the output: no padding, and a bias that can be changed."""
+        if any(self.node.attrs.get("padding", ())):
+            return False
+        return self.bias is None or (self.bias.is_constant and self.bias.shape[:-1] in ((), (1,)))
+
+    def by_channel(self, array: np.ndarray) -> np.ndarray:
+        """The weights in float64 as [groups, outputs of a group, inputs of a group, taps]."""
+        attrs = self.node.attrs
+        if self.node.op != "conv2d":
+            wide = array.astype(np.float64)
+            return (wide if attrs.get("b_transpose") else wide.T)[None, :, :, None]
+        layout = str(attrs["filter_layout"])
+        ordered = array.astype(np.float64).transpose([layout.index(letter) for letter in "oihw"])
+        outputs, inputs = ordered.shape[:2]
+        return ordered.reshape(attrs["groups"], outputs // attrs["groups"], inputs, -1)
+
+    def as_weights(self, table: np.ndarray) -> np.ndarray:
+        """What :meth:`by_channel` gave, as the node has it."""
+        if self.node.op != "conv2d":
+            matrix = table[0, :, :, 0]
+            return matrix if self.node.attrs.get("b_transpose") else matrix.T
+        layout = str(self.node.attrs["filter_layout"])
+        sizes = dict(zip(layout, (int(d) for d in self.weights.shape)))
+        ordered = table.reshape([sizes[letter] for letter in "oihw"])
+        return ordered.transpose(["oihw".index(letter) for letter in layout])
+
+
+def _reader(m: Match) -> _Reader:
+    return _Reader(m.root)
+
+
+def _affine(m: Match) -> Affine | None:
+    before, reader = m.node("before"), _reader(m)
+    if before.op == "batch_normalization":
+        found = normalization(m, before, reader.channel_axis)
+        return found if found is not None and _has_small_means(m, before) else None
+    rank = len(before.output.shape)
+    if along_channels(m["c"], rank, reader.channel_axis, reader.channels) is None:
+        return None
+    return arithmetic(m, before, m["c"], reader.channels)
+
+
+def _has_small_means(m: Match, node: Node) -> bool:
+    mean, variance = (m.graph.context.constants.array(v).astype(np.float64) for v in node.present[1:3])
+    with np.errstate(all="ignore"):
+        return bool((np.abs(mean) <= _MEAN * np.sqrt(variance + node.attrs["epsilon"])).all())
+
+
+def _folded(m: Match) -> tuple[np.ndarray, np.ndarray] | None:
+    """The new weights and what is added to the bias, None unless both are finite in the data type."""
+    affine, reader = _affine(m), _reader(m)
+    if affine is None:
+        return None
+    weights = reader.by_channel(m.graph.context.constants.array(reader.weights))
+    groups, _, inputs, _ = weights.shape
+    factor, addend = (v.reshape(groups, 1, inputs, 1) for v in (affine.factor, affine.addend))
+    with np.errstate(all="ignore"):
+        bias = (weights * addend).sum((2, 3)).reshape(-1) * m.root.attrs.get("alpha", 1.0)
+        scaled = reader.as_weights(weights * factor)
+        limit = float(np.finfo(numpy_dtype(reader.weights.dtype)).max)
+        finite = np.abs(scaled).max(initial=0) <= limit and np.abs(bias).max(initial=0) <= limit
+    return (scaled, bias) if finite and (reader.takes_addends or not affine.addend.any()) else None
+
+
+def _own_constant_weights(m: Match) -> bool:
+    weights = _reader(m).weights
+    alike = m.root.op != "matmul" or len(weights.shape) == 2
+    return alike and weights.is_constant and m.graph.uses(weights) <= 1
+
+
+_GUARDS: tuple[Guard, ...] = (
+    alone("before"),
+    ("the weights are not constants of this node alone", _own_constant_weights),
+    ("the data type has no digits to spare", lambda m: m.output.dtype in ("float32", "float64")),
+    ("it is not one finite factor and addend for each channel", lambda m: _folded(m) is not None),
+)
+
+
+def _emitted(m: Match, e: Emitter) -> Value:
+    folded, reader, attrs = _folded(m), _reader(m), dict(m.root.attrs)
+    assert folded is not None
+    dtype = numpy_dtype(reader.weights.dtype)
+    weights = e.constant(np.ascontiguousarray(folded[0].astype(dtype)), reader.weights.name)
+    x, added = m["x"], folded[1]
+    if not added.any():
+        return e.emit(m.root.op, x, weights, *m.root.inputs[2:], **attrs)
+    if m.root.op == "matmul":
+        return e.emit("add", e.emit("matmul", x, weights), e.constant(added.astype(dtype)))
+    if reader.bias is not None:
+        own = e.context.constants.array(reader.bias).astype(np.float64).reshape(-1)
+        added = added + own * attrs.get("beta", 1.0)
+    if m.root.op == "gemm":
+        attrs["beta"] = 1.0
+    return e.emit(m.root.op, x, weights, e.constant(added.astype(dtype)), **attrs)
+
+
+def _rule(name: str, before: OpPattern, reason: str) -> Rewrite:
+    def fold(m: Match, e: Emitter) -> Value:
+        return _emitted(m, e)
+
+    fold.__name__, fold.__doc__ = name, reason
+    return rewrite(op(_LINEAR, before), *_GUARDS, exact=False)(fold)
+
+
+REWRITES: Sequence[Rewrite] = (
+    _rule(
+        "batch_normalization_of_input",
+        op("batch_normalization", "x", name="before"),
+        "A normalization by known mean and variance is a factor and an addend for each channel.",
+    ),
+    _rule(
+        "factor_of_input",
+        op("mul", "x", constant("c"), name="before", commutes=True),
+        "A factor scales the weights of a channel.",
+    ),
+    _rule("divisor_of_input", op("div", "x", constant("c"), name="before"), "As a factor."),
+)
+_RULES = index(REWRITES)
