@@ -39,12 +39,13 @@ class Program:
     """An operand in memory, or the name of a number."""
     results: Sequence[Access]
 
-    def arguments(self, body: Body, column: str) -> list[str]:
+    def arguments(self, body: Body, column: str, *, lines: bool = False) -> list[str]:
         """Write what the micro-kernel's call needs once :meth:`Body.start_row` is written; returns its arguments.
 
         Args:
             body: what the program was made of.
             column: the source of the number of the block's first column.
+            lines: whether what varies by row also varies along the dimension before, whose stride then follows.
         """
         found: list[str] = []
         for kind, operand in zip(self.kinds, self.operands):
@@ -55,10 +56,13 @@ class Program:
             else:
                 along = kind in "cx"
                 found += [operand.pointer, f"{operand.base} + {column}" if along else operand.base]
-                found += [] if kind == "c" else [operand.strides[-2]]
+                found += [] if kind == "c" else self._steps(operand, lines)
         for result in self.results:
-            found += [result.pointer, f"{result.base} + {column}", result.strides[-2]]
+            found += [result.pointer, f"{result.base} + {column}", *self._steps(result, lines)]
         return found
+
+    def _steps(self, access: Access, lines: bool) -> list[str]:
+        return [access.strides[-2], access.strides[-3]] if lines else [access.strides[-2]]
 
 
 def program_of(

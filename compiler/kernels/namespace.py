@@ -30,6 +30,7 @@ from basalt.compiler.kernels import (
     tree_sums,
     tree_walk,
     window_tiles,
+    winograd_tiles,
 )
 from basalt.compiler.kernels.emit import Recipe, build
 
@@ -91,6 +92,7 @@ _FAMILIES: dict[str, Any] = {
     "treesum": tree_sums,
     "treewalk": tree_walk,
     "windows": window_tiles,
+    "winograd": winograd_tiles,
 }
 
 

@@ -107,10 +107,12 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     from .conv_planes import is_filter_of_lines, planes_call
     from .conv_point import point_call
     from .conv_windows import windows_call
+    from .conv_winograd import winograd_call
     from .split_conv import split_conv_call
 
     c = _with_neighbours(_convolution(lowering.epilogue(node), "oihw"), lowering)
-    call = split_conv_call(c, lowering) or lanes_call(c, lowering) or grouped_call(c, lowering)
+    call = split_conv_call(c, lowering) or winograd_call(c, lowering) or lanes_call(c, lowering)
+    call = call or grouped_call(c, lowering)
     if call is None and is_filter_of_lines(c):
         call = planes_call(c, lowering)
     if call is None and not is_depthwise(c):
