@@ -15,12 +15,14 @@ from functools import reduce
 
 import numpy as np
 
-__all__ = ["CHAIN", "POINTS", "TAPS", "coefficients", "depth_of", "transformed_weights"]
+__all__ = ["CHAIN", "LINE", "POINTS", "TAPS", "coefficients", "depth_of", "transformed_weights"]
 
 TAPS = 3
 """Elements of a window along each dimension."""
 POINTS = {2: (1.0,), 4: (0.625, 1.5)}
 """By the outputs of a tile along a dimension, the positive points."""
+LINE = 16
+"""Elements of a cache line."""
 CHAIN = 64
 """Most products that are summed up in one go."""
 _UNROLLED = 4

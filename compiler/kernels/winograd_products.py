@@ -19,16 +19,19 @@ from functools import partial
 from llvmlite import ir
 from numba.core import types
 
-from basalt.compiler.kernels.emit import I8, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.emit import I8, I32, I64, Emitter, Recipe
+from basalt.compiler.kernels.loops import POINTER, counted, internal_function
 from basalt.compiler.kernels.vectors import VectorMemory
+from basalt.compiler.kernels.winograd_layout import LINE
 
-__all__ = ["recipe"]
+__all__ = ["prefetch", "recipe"]
 
 _NAME = re.compile(r"winograd_products_(\d+)x(\d+)x(\d+)_f32")
 _FLOAT, _SIZE = "f32", 4
 UNROLLED = 4
 """Steps between two tests of a loop's end."""
+AHEAD = 256
+"""Elements by which weights are fetched before they are multiplied: they come from afar, a panel after another."""
 
 
 def recipe(name: str) -> Recipe:
@@ -48,6 +51,13 @@ def recipe(name: str) -> Recipe:
         _Products(e, rows, vectors, lanes).write(arguments)
 
     return Recipe(types.void, operands, partial(internal_function, name, write))
+
+
+def prefetch(e: Emitter, place: ir.Value) -> None:
+    """Have a cache line on its way, which may lie outside a buffer."""
+    kinds: Sequence[ir.Type] = [POINTER, I32, I32, I32]
+    function = e.declare("llvm.prefetch.p0", ir.FunctionType(ir.VoidType(), kinds))
+    e.b.call(function, [place, I32(0), I32(3), I32(1)])
 
 
 class _Products:
@@ -137,6 +147,8 @@ class _Products:
         b, memory = self.b, self.memory
         first = step * self.columns
         shared = [memory.load(memory.at(u, I64(first + j * memory.lanes), _FLOAT), _FLOAT) for j in range(self.vectors)]
+        for line in range(-(-self.columns // LINE)):
+            prefetch(self.e, memory.at(u, I64(first + AHEAD + line * LINE), _FLOAT))
         result = []
         for r in range(self.rows):
             place = bases[r // 3]

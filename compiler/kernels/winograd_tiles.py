@@ -27,9 +27,10 @@ from numba.core import types
 
 from basalt.compiler.kernels.emit import I1, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
-from basalt.compiler.kernels.loops import POINTER, counted, internal_function
+from basalt.compiler.kernels.loops import counted, internal_function
 from basalt.compiler.kernels.vectors import VectorMemory
 from basalt.compiler.kernels.winograd_layout import POINTS, TAPS, coefficients
+from basalt.compiler.kernels.winograd_products import prefetch
 
 __all__ = ["recipe"]
 
@@ -134,7 +135,8 @@ class _Transform:
             row, pixels = memory.at(s, b.mul(y_stride, I64(i)), _FLOAT), []
             for j in range(self.span):
                 if masks is None and j >= TAPS - 1:
-                    self._prefetch(memory.at(row, b.mul(x_stride, I64(j + self.size)), _FLOAT))
+                    # The tile to the right is on its way while this one is evaluated.
+                    prefetch(self.e, memory.at(row, b.mul(x_stride, I64(j + self.size)), _FLOAT))
                 mask = None if masks is None or there is None else b.and_(masks[i][j], there)
                 pixels.append(memory.load(memory.at(row, b.mul(x_stride, I64(j)), _FLOAT), _FLOAT, mask))
             lines.append(self.evaluated(pixels))
@@ -142,12 +144,6 @@ class _Transform:
             for i, value in enumerate(self.evaluated([line[j] for line in lines])):
                 place = memory.at(v, b.mul(stride, I64(i * self.span + j)), _FLOAT)
                 b.store(value, place, align=4)
-
-    def _prefetch(self, place: ir.Value) -> None:
-        """Have the tile to the right on its way."""
-        kinds: Sequence[ir.Type] = [POINTER, I32, I32, I32]
-        function = self.e.declare("llvm.prefetch.p0", ir.FunctionType(ir.VoidType(), kinds))
-        self.b.call(function, [place, I32(0), I32(3), I32(1)])
 
     def evaluated(self, d: Sequence[ir.Value]) -> list[ir.Value]:
         """The values of neighbouring inputs at the points 0, p, -p, ..., infinity."""

@@ -20,7 +20,7 @@ from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
 from ..codegen.tiling import TileShape, lanes_of, tile_shape
 from ..ir import Value
-from ..kernels.winograd_layout import CHAIN, POINTS, TAPS, depth_of, transformed_weights
+from ..kernels.winograd_layout import CHAIN, LINE, POINTS, TAPS, depth_of, transformed_weights
 from ..views import View
 from .conv import Convolution
 from .geometry import declare_bias
@@ -29,12 +29,13 @@ GROUP = 128
 """Output channels whose sums are transformed back together."""
 CACHE = 400_000
 """Bytes of tiles and their sums that stay in a second-level cache."""
-SHARED = 1 << 19
-"""Bytes of weights for each tile that they are read for."""
+SHARED = 1 << 17
+"""Bytes of weights that are worth another tile in a block, if they do not stay in that cache."""
 MOST_TILES = 64
+"""Tiles of a block."""
 MOST_CHUNKS = 32
 """Parts of the work that have scratch memory of their own."""
-PRODUCTS, OTHERS = 0.85, 0.75
+PRODUCTS, OTHERS = 0.85, 0.84
 """Parts of the greatest rate of multiply-adds that products reach, here and in other kernels."""
 TRANSFORM = 3.0
 """Nanoseconds of a vector of channels and a point, transformed or transformed back."""
@@ -48,8 +49,6 @@ LARGE_ADVANTAGE = 0.9
 """Part of the time of tiles of 2 by 2 from which on those of 4 by 4 are chosen, whose weights take more memory."""
 LARGEST = 1e30
 """The greatest weight; those beyond could become infinite."""
-LINE = 16
-"""Elements of a cache line; rows of scratch memory are odd numbers of lines apart, for caches have few ways."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +74,8 @@ class Plan:
         tiles = c.batch * down * across
         block = _block(c, size, tiles)
         tile = tile_shape(c.dtype, block, c.outputs)
-        return Plan(
-            size, down, across, tiles, tile, block, min(-(-c.outputs // tile.columns), max(1, GROUP // tile.columns))
-        )
+        group = min(-(-c.outputs // tile.columns), max(1, GROUP // tile.columns))
+        return Plan(size, down, across, tiles, tile, block, group)
 
     @property
     def points(self) -> int:
@@ -130,8 +128,9 @@ def _gains(c: Convolution, size: int) -> bool:
 
 
 def _columns(c: Convolution) -> int:
-    tile = tile_shape(c.dtype, 64, c.outputs)
-    return -(-c.outputs // tile.columns) * tile.columns
+    """Output channels, with those that fill up the last panel."""
+    panel = 2 * lanes_of("float32")
+    return -(-c.outputs // panel) * panel
 
 
 def _rate() -> float:
@@ -150,10 +149,6 @@ def image_time(c: Convolution, size: int) -> float:
 
 def _block(c: Convolution, size: int, tiles: int) -> int:
     """Even shares of the tiles, of as many as are best read together."""
-    import os
-
-    if "WT" in os.environ:
-        return -(-tiles // -(-tiles // int(os.environ["WT"])))
     points = (size + TAPS - 1) ** 2
     of_tile = 4 * points * (c.channels + min(_columns(c), GROUP))
     weights = 4 * points * c.channels * _columns(c)
@@ -210,15 +205,20 @@ class _Writer:
     def _declare(self, lowering: Lowering, step: int, chunks: int) -> None:
         kernel, c, plan, w = self.kernel, self.c, self.plan, self.c.window
         held = max(plan.block, plan.tile.rows)
-        v_point = _odd_lines(c.channels)
-        m_point = _odd_lines(plan.group * plan.tile.columns)
-        v_tile, m_tile = (plan.points * point + LINE for point in (v_point, m_point))
-        slot = held * (v_tile + m_tile)
+        v_tile, m_tile = (_odd_lines(n) for n in (c.channels, plan.group * plan.tile.columns))
+        v_point, m_point = (_odd_lines(held * n) for n in (v_tile, m_tile))
+        slot = plan.points * (v_point + m_point)
         kernel.source("image", self.image)
         kernel.source("weights", self.weights)
         kernel.source("filter", self.filter)
         kernel.target("scratch", lowering.scratch("float32", (chunks * slot,)))
-        values = {"slot": 4 * slot, "sums": held * v_tile, "v_tile": v_tile, "v_point": v_point, "m_tile": m_tile}
+        values = {
+            "slot": 4 * slot,
+            "sums": plan.points * v_point,
+            "v_tile": v_tile,
+            "v_point": v_point,
+            "m_tile": m_tile,
+        }
         values |= {"m_point": m_point, "u_point": self.weights.strides[0], "u_panel": self.weights.strides[1]}
         values |= {"depth": depth_of(c.channels), "chain": _chain(c.channels), "held": plan.tile.rows}
         values |= {"channels": c.channels, "outputs": c.outputs, "panels": self.panels}
@@ -297,6 +297,7 @@ def _chain(channels: int) -> int:
 
 
 def _odd_lines(elements: int) -> int:
+    """Elements up to an odd number of cache lines: what lies that far apart does not crowd a few places of a cache."""
     lines = -(-elements // LINE)
     return (lines + 1 - lines % 2) * LINE
 
