@@ -85,7 +85,8 @@ def _as_operands(node: Node, root: Node, found: set[Value]) -> bool:
 
 def _as_most(node: Node, root: Node, found: set[Value]) -> bool:
     size = sum(math.prod(v.shape) for v in node.present if v in found)
-    return root.attrs["axis"] == 1 and 2 * size > math.prod(node.output.shape)
+    computed = sum(math.prod(v.shape) for v in node.present if not v.is_constant)
+    return root.attrs["axis"] == 1 and size > 0 and 2 * size >= computed
 
 
 _Rule = Callable[[Node, Node, set[Value]], bool]

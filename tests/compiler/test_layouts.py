@@ -57,7 +57,9 @@ def test_a_concatenation_follows_most_of_its_operands() -> None:
     wide, narrow = convolved(m, x, 32), convolved(m, x, 16, seed=1)
     mostly = m.concat([wide, x], 1)
     hardly = m.concat([narrow, x, x], 1)
-    assert chosen(m, a=mostly, b=hardly) == {wide, narrow, mostly}
+    half = m.concat([narrow, x], 1)
+    padded = m.concat([narrow, m.constant(numbers(3, (2, 40, 7, 9)))], 1)
+    assert chosen(m, a=mostly, b=hardly, c=half, d=padded) == {wide, narrow, mostly, half, padded}
 
 
 def test_the_parts_of_a_concatenation_lie_in_it() -> None:
