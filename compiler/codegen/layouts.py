@@ -35,7 +35,7 @@ def channels_last(graph: Graph) -> frozenset[Value]:
         rule = _rule(node)
         if rule is not None and rule(node, node.body.nodes[0] if node.op == FUSED else node, found):
             found.update(v for v in node.outputs if _is_image(v))
-        elif node.op in ("reshape", "transpose") and _keeps_pixels(node, found | split):
+        elif node.op in ("reshape", "transpose", "expand") and _keeps_order(node, found | split):
             (found if _is_image(node.output) else split).add(node.output)
     return frozenset(found)
 
@@ -58,16 +58,16 @@ def _is_image(value: Value) -> bool:
     return len(shape) == 4 and is_float(value.dtype) and shape[1] > 1 and shape[2] * shape[3] > 1
 
 
-def _keeps_pixels(node: Node, found: set[Value]) -> bool:
-    """Whether a node only splits, merges and exchanges the channels of images (as to shuffle them)."""
+def _keeps_order(node: Node, found: set[Value]) -> bool:
+    """Whether a node only moves the channels of images within pixels (to shuffle them), or pixels (to repeat them)."""
     (x,) = node.present
     if x not in found or not is_float(x.dtype) or len(node.output.shape) < 4:
         return False
     before, after = x.shape, node.output.shape
     if node.op == "transpose":
-        order = node.attrs["permutation"]
-        return order[0] == 0 and tuple(order[-2:]) == (len(order) - 2, len(order) - 1)
-    return before[0] == after[0] and before[-2:] == after[-2:]
+        order, rank = tuple(node.attrs["permutation"]), len(before)
+        return order[:2] == (0, 1) or (order[0] == 0 and order[-2:] == (rank - 2, rank - 1))
+    return before[:2] == after[:2] or (before[0] == after[0] and before[-2:] == after[-2:])
 
 
 def _convolution(node: Node, root: Node, found: set[Value]) -> bool:

@@ -93,9 +93,22 @@ def test_shuffled_channels_stay_neighbours() -> None:
 def test_what_moves_pixels_does_not_keep_channels_last() -> None:
     m = Maker()
     a = convolved(m, image(m), 24)
-    turned = m.transpose(a, permutation=[0, 1, 3, 2])
+    turned = m.transpose(a, permutation=[0, 2, 1, 3])
     other = m.reshape(a, (2, 12, 14, 9))
     assert chosen(m, y=turned, z=other) == {a}
+
+
+@pytest.mark.parametrize("factors", [(2, 2), (1, 3), (2, 1)])
+def test_repeated_pixels_stay_in_order(factors: tuple[int, int]) -> None:
+    """As nearest neighbours are when sizes are multiples."""
+    m = Maker()
+    down, across = factors
+    a = convolved(m, image(m), 24)
+    parts = m.expand(m.reshape(a, (2, 24, 7, 1, 9, 1)), (2, 24, 7, down, 9, across))
+    b = m.reshape(parts, (2, 24, 7 * down, 9 * across))
+    c = m.relu(b)
+    assert chosen(m, y=c) == {a, b, c}
+    check(m, {"x": numbers(5, (2, 16, 7, 9))}, y=convolved(m, c, 12, 1, seed=1), repeated=b)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 24])
