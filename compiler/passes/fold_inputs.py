@@ -24,6 +24,20 @@ from .rewriting import Guard, Rewrite, apply_rewrites, index, rewrite
 from .traits import alone
 
 _LINEAR = ("conv2d", "gemm", "matmul")
+_MOVING = (
+    "concat",
+    "expand",
+    "gather",
+    "pad",
+    "resample2d",
+    "reshape",
+    "reverse",
+    "slice",
+    "split",
+    "tile",
+    "transpose",
+)
+"""What computes nothing, so that nothing behind it is computed along with it."""
 _MEAN = 8.0
 """The largest mean, in deviations, that may be subtracted after the product: three binary digits are lost."""
 
@@ -65,26 +79,24 @@ class _Reader:
             return False
         return self.bias is None or (self.bias.is_constant and self.bias.shape[:-1] in ((), (1,)))
 
-    def by_channel(self, array: np.ndarray) -> np.ndarray:
-        """The weights in float64 as [groups, outputs of a group, inputs of a group, taps]."""
+    def along_weights(self, factor: np.ndarray) -> np.ndarray:
+        """The channels' factors, shaped to multiply the weights."""
         attrs = self.node.attrs
         if self.node.op != "conv2d":
-            wide = array.astype(np.float64)
-            return (wide if attrs.get("b_transpose") else wide.T)[None, :, :, None]
+            return factor if attrs.get("b_transpose") else factor[:, None]
         layout = str(attrs["filter_layout"])
-        ordered = array.astype(np.float64).transpose([layout.index(letter) for letter in "oihw"])
-        outputs, inputs = ordered.shape[:2]
-        return ordered.reshape(attrs["groups"], outputs // attrs["groups"], inputs, -1)
+        outputs, inputs = (int(self.weights.shape[layout.index(letter)]) for letter in "oi")
+        # Outputs of a group meet its own inputs only.
+        table = np.repeat(factor.reshape(attrs["groups"], inputs), outputs // attrs["groups"], axis=0)
+        ordered = table if layout.index("o") < layout.index("i") else table.T
+        return ordered.reshape([self.weights.shape[k] if letter in "oi" else 1 for k, letter in enumerate(layout)])
 
-    def as_weights(self, table: np.ndarray) -> np.ndarray:
-        """What :meth:`by_channel` gave, as the node has it."""
+    def total(self, weights: np.ndarray) -> np.ndarray:
+        """The sum of weights over everything but the output's channels."""
         if self.node.op != "conv2d":
-            matrix = table[0, :, :, 0]
-            return matrix if self.node.attrs.get("b_transpose") else matrix.T
+            return weights.sum(1 if self.node.attrs.get("b_transpose") else 0)
         layout = str(self.node.attrs["filter_layout"])
-        sizes = dict(zip(layout, (int(d) for d in self.weights.shape)))
-        ordered = table.reshape([sizes[letter] for letter in "oihw"])
-        return ordered.transpose(["oihw".index(letter) for letter in layout])
+        return weights.sum(tuple(k for k, letter in enumerate(layout) if letter != "o"))
 
 
 def _reader(m: Match) -> _Reader:
@@ -108,20 +120,25 @@ def _has_small_means(m: Match, node: Node) -> bool:
         return bool((np.abs(mean) <= _MEAN * np.sqrt(variance + node.attrs["epsilon"])).all())
 
 
-def _folded(m: Match) -> tuple[np.ndarray, np.ndarray] | None:
-    """The new weights and what is added to the bias, None unless both are finite in the data type."""
+def _takes_a_pass(m: Match) -> bool:
+    """Whether the input is read once more for it; a kernel that computes the input does it in registers.
+
+    Weights that stay are packed once for programs of all sizes.
+    """
+    producer = m.graph.producer(m["x"])
+    return producer is None or producer.op in _MOVING
+
+
+def _fits(m: Match) -> bool:
+    """Whether there is something to fold, and weights and bias stay finite: an overflow would be no rounding."""
     affine, reader = _affine(m), _reader(m)
-    if affine is None:
-        return None
-    weights = reader.by_channel(m.graph.context.constants.array(reader.weights))
-    groups, _, inputs, _ = weights.shape
-    factor, addend = (v.reshape(groups, 1, inputs, 1) for v in (affine.factor, affine.addend))
-    with np.errstate(all="ignore"):
-        bias = (weights * addend).sum((2, 3)).reshape(-1) * m.root.attrs.get("alpha", 1.0)
-        scaled = reader.as_weights(weights * factor)
-        limit = float(np.finfo(numpy_dtype(reader.weights.dtype)).max)
-        finite = np.abs(scaled).max(initial=0) <= limit and np.abs(bias).max(initial=0) <= limit
-    return (scaled, bias) if finite and (reader.takes_addends or not affine.addend.any()) else None
+    if affine is None or (affine.addend.any() and not reader.takes_addends):
+        return False
+    limit = float(np.finfo(numpy_dtype(reader.weights.dtype)).max)
+    factor, addend = np.abs(affine.factor).max(initial=0), np.abs(affine.addend).max(initial=0)
+    largest = float(np.abs(m.graph.context.constants.array(reader.weights)).max(initial=0))
+    terms = reader.weights.type.size * abs(m.root.attrs.get("alpha", 1.0))
+    return bool(factor <= limit and largest * factor <= limit and terms * largest * addend <= limit)
 
 
 def _own_constant_weights(m: Match) -> bool:
@@ -132,20 +149,22 @@ def _own_constant_weights(m: Match) -> bool:
 
 _GUARDS: tuple[Guard, ...] = (
     alone("before"),
+    ("it is computed along with its operand", _takes_a_pass),
     ("the weights are not constants of this node alone", _own_constant_weights),
     ("the data type has no digits to spare", lambda m: m.output.dtype in ("float32", "float64")),
-    ("it is not one finite factor and addend for each channel", lambda m: _folded(m) is not None),
+    ("it is not one finite factor and addend for each channel", _fits),
 )
 
 
 def _emitted(m: Match, e: Emitter) -> Value:
-    folded, reader, attrs = _folded(m), _reader(m), dict(m.root.attrs)
-    assert folded is not None
-    dtype = numpy_dtype(reader.weights.dtype)
-    weights = e.constant(np.ascontiguousarray(folded[0].astype(dtype)), reader.weights.name)
-    x, added = m["x"], folded[1]
-    if not added.any():
+    affine, reader, attrs = _affine(m), _reader(m), dict(m.root.attrs)
+    assert affine is not None
+    dtype, array = numpy_dtype(reader.weights.dtype), e.context.constants.array(reader.weights)
+    scaled = (array * reader.along_weights(affine.factor)).astype(dtype)
+    weights, x = e.constant(scaled, reader.weights.name), m["x"]
+    if not affine.addend.any():
         return e.emit(m.root.op, x, weights, *m.root.inputs[2:], **attrs)
+    added = reader.total(array * reader.along_weights(affine.addend)) * attrs.get("alpha", 1.0)
     if m.root.op == "matmul":
         return e.emit("add", e.emit("matmul", x, weights), e.constant(added.astype(dtype)))
     if reader.bias is not None:

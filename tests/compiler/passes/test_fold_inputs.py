@@ -43,6 +43,7 @@ def _normal(m: Maker, n: np.random.Generator, x: Value, axis: int = 1, mean: flo
 FOLDED: dict[str, Build] = {
     "factor": lambda m, n: _conv(m, n, m.mul(_w(m, n, 4, 1, 1), _x(m, 1, 4, 3, 3)), padding=(1, 1, 1, 1)),
     "divisor": lambda m, n: _conv(m, n, m.div(_x(m, 1, 4, 3, 3), m.constant(255.0)), bias=_w(m, n, 6)),
+    "moved": lambda m, n: m.matmul(m.mul(m.transpose(_x(m, 3, 2)), _w(m, n, 3)), _w(m, n, 3, 4)),
     "nhwc, ohwi": lambda m, n: _conv(m, n, m.mul(_x(m, 1, 3, 3, 4), _w(m, n, 4)), "ohwi", "nhwc"),
     "hwio": lambda m, n: _conv(m, n, m.mul(_x(m, 1, 4, 3, 3), _w(m, n, 4, 1, 1)), "hwio"),
     "ihwo": lambda m, n: _conv(m, n, m.mul(_x(m, 1, 4, 3, 3), _w(m, n, 4, 1, 1)), "ihwo"),
@@ -73,6 +74,10 @@ LEFT: dict[str, tuple[Build, str]] = {
     "read twice": (
         lambda m, n: m.add(y := m.mul(_x(m, 3, 3), _w(m, n, 3)), m.matmul(y, _w(m, n, 3, 3))),
         "other nodes read the before node as well",
+    ),
+    "a computed operand": (
+        lambda m, n: m.matmul(m.mul(m.relu(_x(m, 3, 3)), _w(m, n, 3)), _w(m, n, 3, 3)),
+        "it is computed along with its operand",
     ),
     "computed weights": (lambda m, n: m.matmul(m.mul(x := _x(m, 3, 3), _w(m, n, 3)), x), _OWN_WEIGHTS),
     "weights of several nodes": (_shared, _OWN_WEIGHTS),
@@ -111,7 +116,7 @@ def test_graphs_are_as_expected() -> None:
 @pytest.mark.parametrize("name", FOLDED)
 def test_results_differ_by_rounding(name: str) -> None:
     before, after, context = _run(FOLDED[name])
-    assert len(after.nodes) == (2 if name == "matmul of normalization" else 1)
+    assert len(after.nodes) == (2 if name in ("matmul of normalization", "moved") else 1)
     numbers = np.random.default_rng(2)
     feeds = {v.name: numbers.normal(size=v.shape).astype(np.float32) for v in before.inputs}
     assert_near(*(interpret(g, context.constants, feeds) for g in (before, after)), 2e-6)
