@@ -12,6 +12,7 @@ from typing import Any
 
 from basalt.compiler.kernels import (
     arith,
+    block_tiles,
     byte_tiles,
     channel_tiles,
     convert,
@@ -78,6 +79,7 @@ def _family(name: str) -> Recipe:
 
 _FAMILIES: dict[str, Any] = {
     "amx": matrix_tiles,
+    "blocktile": block_tiles,
     "bytetile": byte_tiles,
     "channels": channel_tiles,
     "dot": dots,

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+import numpy as np
+
 from ..ir import Graph, Node, Value
 from .context import Context
 from .emitter import Emitter
-from .patterns import Match, op
+from .patterns import Match, constant, op
 from .rewriting import Guard, apply_rewrites, index, only_if, rewrite
 
 _BYTES = ("int8", "uint8")
@@ -21,6 +23,8 @@ _MAX_DEPTH = (2**31 - 1) // 255**2
 """Terms whose sum fits into int32, however large they are."""
 _MIN_DEPTH = 16
 """Terms below which bytes do not fill a register, and floats are as fast."""
+_MOST_ROWS = 32
+"""Rows up to which weights are best multiplied as they are stored, in blocks of a few bits."""
 _MIN_CHANNELS = 32
 """Output channels of a convolution below which arranging the bytes of its windows takes longer than the products."""
 
@@ -129,5 +133,78 @@ def conv2d(m: Match, e: Emitter) -> Value:
     return e.emit("add", result, e.reshape(m.root.present[2], channels))
 
 
-REWRITES = (matmul, gemm, conv2d)
+def _few_rows(v: Value) -> bool:
+    return v.dtype == "float32" and prod(v.shape[:-1]) <= _MOST_ROWS
+
+
+def _fill_words(size: int, bits: int) -> bool:
+    """Whether blocks of so many integers fill words of 32 bits."""
+    return bits in (2, 4, 8) and size > 0 and size * bits % 32 == 0
+
+
+def _is_stored_so(m: Match) -> bool:
+    a, *weights = m.root.present
+    codes, scale = weights[:2]
+    size = codes.shape[1] // max(1, scale.shape[1])
+    return all(v.is_constant for v in weights) and _few_rows(a) and _fill_words(size, m.root.attrs["bits"])
+
+
+@rewrite(op("matmul_blocks"), only_if(lambda m: not _is_stored_so(m)), exact=False)
+def matmul_blocks(m: Match, e: Emitter) -> Value:
+    """Many rows are worth weights in floats."""
+    a, codes, scale, zero = m.root.present
+    weights = e.emit("dequantize_linear", codes, scale, zero)
+    if a.shape[-1] != codes.shape[1]:
+        weights = e.emit("slice", weights, starts=(0, 0), sizes=(codes.shape[0], a.shape[-1]))
+    return e.emit("matmul", a, e.emit("transpose", weights, permutation=(1, 0)))
+
+
+_WEIGHTS = op("dequantize_linear", constant("codes"), constant("scale"), constant("zero"), name="b")
+_BITS = {"int4": 4, "uint4": 4, "int8": 8, "uint8": 8}
+
+
+def _blocks_along(depth: int) -> Guard:
+    """The guard that constant weights have blocks along an axis that words can hold, and few rows multiply them."""
+
+    def holds(m: Match) -> bool:
+        codes, scale = m["codes"], m["scale"]
+        if len(codes.shape) != 2 or codes.dtype not in _BITS or 0 in codes.shape or scale.dtype != "float32":
+            return False
+        columns = 1 - depth
+        size = codes.shape[depth] // scale.shape[depth]
+        return (
+            _few_rows(m["a"])
+            and scale.shape[columns] in (1, codes.shape[columns])
+            and _fill_words(size, _BITS[codes.dtype])
+        )
+
+    return "the scales are not those of blocks along the depth that fill words, or there are many rows", holds
+
+
+def _stored_so(m: Match, e: Emitter, depth: int) -> Value:
+    """The product with weights as they are stored, made numbers without a sign, columns first."""
+    dtype = m["codes"].dtype
+    bits = _BITS[dtype]
+    moved = 1 << (bits - 1) if dtype.startswith("int") else 0
+    codes, scale, zero = (e.context.constants.array(m[name]) for name in ("codes", "scale", "zero"))
+    codes, zero = ((x.astype(np.int16) + moved).astype(np.uint8) for x in (codes, zero))
+    if depth == 0:
+        codes, scale, zero = (np.ascontiguousarray(x.T) for x in (codes, scale, zero))
+    scale, zero = (np.broadcast_to(x, (codes.shape[0], x.shape[1])).copy() for x in (scale, zero))
+    return e.emit("matmul_blocks", m["a"], *(e.constant(x) for x in (codes, scale, zero)), bits=bits)
+
+
+@rewrite(op("matmul", "a", _WEIGHTS), _blocks_along(0), exact=False)
+def matmul_of_weights(m: Match, e: Emitter) -> Value:
+    """Few rows take as long as reading the weights, which are smallest as they are stored."""
+    return _stored_so(m, e, 0)
+
+
+@rewrite(op("matmul", "a", op("transpose", _WEIGHTS)), _blocks_along(1), exact=False)
+def matmul_of_transposed_weights(m: Match, e: Emitter) -> Value:
+    """As for weights that are not transposed."""
+    return _stored_so(m, e, 1)
+
+
+REWRITES = (matmul, gemm, conv2d, matmul_blocks, matmul_of_weights, matmul_of_transposed_weights)
 _RULES = index(REWRITES)

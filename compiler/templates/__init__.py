@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import (
     arg,
     attention,
+    block_products,
     conv,
     deform_conv,
     elementwise,
@@ -34,6 +35,7 @@ from . import (
 __all__ = [
     "arg",
     "attention",
+    "block_products",
     "conv",
     "deform_conv",
     "elementwise",

@@ -65,3 +65,15 @@ def attention(n: NodeWriter) -> Tensor:
     mask = n.get("mask")
     scores = scores if mask is None else n.call("Add", scores, mask)
     return n.call("MatMul", n.call("Softmax", scores, axis=rank - 1), n["value"])
+
+
+@exports("matmul_blocks")
+def matmul_blocks(n: NodeWriter) -> Tensor:
+    """Written out: the weights in float32, [blocks, size] each a line of the transposed matrix."""
+    columns, length = n.type("codes").shape
+    blocks = n.type("scale").shape[1]
+    codes = n.reshape(n.cast(n["codes"], "float32"), (columns, blocks, length // blocks))
+    zero, scale = (n.reshape(x, (columns, blocks, 1)) for x in (n.cast(n["zero_point"], "float32"), n["scale"]))
+    weights = n.reshape(n.call("Mul", n.call("Sub", codes, zero), scale), (columns, length))
+    depth = n.type("a").shape[-1]
+    return n.call("MatMul", n["a"], n.transpose(n.slice(weights, 1, 0, depth) if depth != length else weights, (1, 0)))

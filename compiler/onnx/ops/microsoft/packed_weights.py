@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...node import NodeContext
@@ -37,14 +39,31 @@ def matmul_n_bits(n: NodeContext) -> Tensor:
     if 0 in n.tensor(1).shape:
         y = zeros(n, (*x.shape[:-1], columns), work)
     else:
-        y = last_axis_product(n, convert(n, x, work), n.transpose(_weights(n, work), (1, 0)))
+        y = _product(n, convert(n, x, work))
     if n.given(5):
         y = n.emit("add", y, convert(n, n.tensor(5), work))
     return convert(n, y, x.dtype)
 
 
-def _weights(n: NodeContext, dtype: str) -> Tensor:
-    """The weights [N, K] in a float type."""
+class _Packed(NamedTuple):
+    """The weights' codes [N, blocks * size], and scale and zero point of each block [N, blocks]."""
+
+    codes: np.ndarray
+    scale: Tensor
+    zero: np.ndarray
+
+
+def _product(n: NodeContext, x: Tensor) -> Tensor:
+    packed = _unpacked(n, x.dtype)
+    if n.given(4) or packed.zero.dtype != "uint8" or x.dtype != "float32":
+        return last_axis_product(n, x, n.transpose(_weights(n, packed, x.dtype), (1, 0)))
+    operands = n.constant(packed.codes, "uint8"), packed.scale, n.constant(packed.zero, "uint8")
+    rows = n.reshape(x, (1, *x.shape)) if x.rank == 1 else x
+    y = n.emit("matmul_blocks", rows, *operands, bits=n.attr("bits"))
+    return n.reshape(y, y.shape[1:]) if x.rank == 1 else y
+
+
+def _unpacked(n: NodeContext, dtype: str) -> _Packed:
     rows, depth, size, bits = (n.attr(name) for name in ("N", "K", "block_size", "bits"))
     if bits not in (2, 4, 8) or n.attr("weight_prepacked"):
         raise n.unsupported(
@@ -58,11 +77,13 @@ def _weights(n: NodeContext, dtype: str) -> Tensor:
         raise n.error(f"B has {packed.size} bytes, expected {rows * blocks * size * bits // 8}")
     codes = unpacked(packed.reshape(rows, blocks, -1), bits, size).reshape(rows, blocks * size)
     scale = n.reshape(convert(n, n.tensor(2), dtype), (rows, blocks))
-    held = {2: "uint2", 4: "uint4", 8: "uint8"}[bits]
-    zero = _zero_points(n, rows, blocks, bits)
-    if not n.given(4) and zero.dtype == "uint8":
-        weights = n.emit("dequantize_linear", n.constant(codes, held), scale, n.constant(zero, held))
-        return weights if depth == blocks * size else n.slice(weights, 1, 0, depth)
+    return _Packed(codes, scale, _zero_points(n, rows, blocks, bits))
+
+
+def _weights(n: NodeContext, packed: _Packed, dtype: str) -> Tensor:
+    """The weights [N, K] in a float type."""
+    codes, scale, zero = packed
+    depth, size, blocks = n.attr("K"), n.attr("block_size"), zero.shape[1]
     groups = n.array(4).reshape(-1)[:depth] if n.given(4) else np.arange(depth) // size
     if groups.size != depth or (groups.size and not 0 <= groups.min() <= groups.max() < blocks):
         raise n.error(f"g_idx must hold the block, below {blocks}, of each of {depth} rows")
