@@ -33,7 +33,7 @@ from numba.core import types
 from basalt.compiler.kernels.emit import I8, I16, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import counted, internal_function
 
-__all__ = ["recipe"]
+__all__ = ["add_bytes", "add_short", "recipe", "widened"]
 
 _NAME = re.compile(r"bytetile_(\d+)x(\d+)x(\d+)_(vnni|pairs|quads|eights|plain)")
 _VNNI = {16: "llvm.x86.avx512.vpdpbusd.512", 8: "llvm.x86.avx512.vpdpbusd.256", 4: "llvm.x86.avx512.vpdpbusd.128"}
@@ -130,13 +130,13 @@ def _products(e: Emitter, form: str, total: ir.Value, own: list[ir.Value], share
     """``total`` plus the products of each lane."""
     b, lanes = e.b, total.type.count
     if form in _BOUNDED:
-        return b.add(total, _widened(e, _bounded(e, own, shared), total.type))
+        first, *others = (add_short(e, x, y) for x, y in zip(own, shared))
+        for other in others:
+            first = b.add(first, other)
+        return b.add(total, widened(e, first, total.type))
     (x,), (y,) = own, shared
     if form == "vnni":
-        # LLVM 22 gave the instruction's operands their own type.
-        kind = ir.VectorType(I8, 4 * lanes) if llvm.llvm_version_info >= (22,) else total.type
-        function = e.declare(_VNNI[lanes], ir.FunctionType(total.type, [total.type, kind, kind]))
-        return b.call(function, [total, b.bitcast(x, kind), b.bitcast(y, kind)])
+        return add_bytes(e, total, x, y)
     if form == "pairs":
         function = e.declare(_PAIRS[lanes], ir.FunctionType(total.type, [y.type, y.type]))
         return b.add(total, b.call(function, [b.bitcast(x, y.type), y]))
@@ -147,19 +147,25 @@ def _products(e: Emitter, form: str, total: ir.Value, own: list[ir.Value], share
     return total
 
 
-def _bounded(e: Emitter, own: list[ir.Value], shared: list[ir.Value]) -> ir.Value:
-    """The sums in 16 bits of products of bytes by numbers that are small enough for that."""
-    b, lanes = e.b, shared[0].type.count
+def add_bytes(e: Emitter, total: ir.Value, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
+    """``total`` plus the products of four bytes of each lane of 32 bits."""
+    b, lanes = e.b, total.type.count
+    # LLVM 22 gave the instruction's operands their own type.
+    kind = ir.VectorType(I8, 4 * lanes) if llvm.llvm_version_info >= (22,) else total.type
+    function = e.declare(_VNNI[lanes], ir.FunctionType(total.type, [total.type, kind, kind]))
+    return b.call(function, [total, b.bitcast(unsigned, kind), b.bitcast(signed, kind)])
+
+
+def add_short(e: Emitter, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
+    """The sums in 16 bits of the products of two bytes, which must fit."""
+    b, lanes = e.b, unsigned.type.count
     whole, halves = ir.VectorType(I8, 4 * lanes), ir.VectorType(I16, 2 * lanes)
     function = e.declare(_QUADS[lanes], ir.FunctionType(halves, [whole, whole]))
-    first, *others = (b.call(function, [b.bitcast(x, whole), b.bitcast(y, whole)]) for x, y in zip(own, shared))
-    for other in others:
-        first = b.add(first, other)
-    return first
+    return b.call(function, [b.bitcast(unsigned, whole), b.bitcast(signed, whole)])
 
 
-def _widened(e: Emitter, halves: ir.Value, kind: ir.VectorType) -> ir.Value:
-    """The sums of two neighbours in 32 bits."""
+def widened(e: Emitter, halves: ir.Value, kind: ir.VectorType) -> ir.Value:
+    """The sums of two neighbours of 16 bits in 32."""
     function = e.declare(_PAIRS[kind.count], ir.FunctionType(kind, [halves.type, halves.type]))
     return e.b.call(function, [halves, e.constant(halves.type, 1)])
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from basalt.compiler.kernels import (
     arith,
+    block_dots,
     block_tiles,
     byte_tiles,
     channel_tiles,
@@ -79,6 +80,8 @@ def _family(name: str) -> Recipe:
 
 _FAMILIES: dict[str, Any] = {
     "amx": matrix_tiles,
+    "blockdot": block_dots,
+    "blockround": block_dots,
     "blocktile": block_tiles,
     "bytetile": byte_tiles,
     "channels": channel_tiles,

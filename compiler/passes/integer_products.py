@@ -146,7 +146,8 @@ def _is_stored_so(m: Match) -> bool:
     a, *weights = m.root.present
     codes, scale = weights[:2]
     size = codes.shape[1] // max(1, scale.shape[1])
-    return all(v.is_constant for v in weights) and _few_rows(a) and _fill_words(size, m.root.attrs["bits"])
+    few = m.root.attrs["rounded"] or _few_rows(a)
+    return few and all(v.is_constant for v in weights) and _fill_words(size, m.root.attrs["bits"])
 
 
 @rewrite(op("matmul_blocks"), only_if(lambda m: not _is_stored_so(m)), exact=False)

@@ -12,7 +12,7 @@ from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..codegen.tiling import TileShape, lanes_of, tile_rows
 from ..ir import Node
-from ..kernels.target import target
+from ..kernels.target import byte_products, target
 from ..views import View
 from .elementwise import decode
 from .product import Matrix, Product, ProductWriter, merge_rows
@@ -38,9 +38,13 @@ def matmul_blocks(node: Node, lowering: Lowering) -> None:
     number = uniform(lowering.constants.array(zero))
     zeros = None if number is not None else lowering.packed(zero, (*key, "zeros"), lambda x: _lines(x, width))
     view = lowering.read(a)
-    left = lowering.shared(
-        ("block rows", view, bits, blocks, length), lambda: _rows(lowering, view, bits, blocks, length)
-    )
+    chunk = chunk_of(length // blocks) if epilogue.root.attrs["rounded"] and bits == 4 and adds_bytes() else 0
+    marks = None
+    if chunk:
+        left, marks = lowering.shared(("rounded rows", view, chunk), lambda: _rounded(lowering, view, chunk, length))
+    else:
+        key = ("block rows", view, bits, blocks, length)
+        left = lowering.shared(key, lambda: _rows(lowering, view, bits, blocks, length))
     views = epilogue.views()
     strides = [left.strides[:-1], (0,) * (len(batches) + 1), *(v.strides[:-1] for v in views)]
     merged_batches, merged_rows, merged = merge_rows(batches, rows, strides, shared=1)
@@ -55,7 +59,21 @@ def matmul_blocks(node: Node, lowering: Lowering) -> None:
         TileShape(tile_rows(merged_rows, most), VECTORS, lanes_of("float32")),
         [(*m, 0 if columns == 1 else v.strides[-1]) for m, v in zip(merged[2:], views)],
     )
-    lowering.add(_Writer(product, epilogue, bits, scales, zeros if zeros is not None else number or 0.0).write())
+    zero_points = zeros if zeros is not None else number or 0.0
+    writer = _Writer(product, epilogue, bits, scales, zero_points)
+    if marks is not None:
+        writer = _RoundedWriter(product, epilogue, scales, zero_points, marks, chunk)
+    lowering.add(writer.write())
+
+
+def adds_bytes() -> bool:
+    """Whether the CPU adds up products of bytes in vectors that are wide enough."""
+    return target().bits >= 256 and byte_products() != "plain"
+
+
+def chunk_of(size: int) -> int:
+    """The elements of a block that are rounded together, 0 if blocks cannot be divided so."""
+    return 32 if size % 32 == 0 else 16 if size % 16 == 0 else 0
 
 
 def uniform(array: np.ndarray) -> float | None:
@@ -127,6 +145,32 @@ def _rows(lowering: Lowering, view: View, bits: int, blocks: int, length: int) -
     return result
 
 
+def _rounded(lowering: Lowering, view: View, chunk: int, length: int) -> tuple[View, View]:
+    """Rows [..., rows, depth] rounded to int8 [..., rows, length], and each chunk's step and sum."""
+    *lines, depth = view.shape
+    if depth != length:
+        padded = lowering.scratch("float32", (*lines, length))
+        ones = (1,) * len(view.shape)
+        rest = (*[0] * len(lines), depth)
+        lowering.copy(view, padded.sliced((0,) * len(rest), view.shape, ones))
+        lowering.fill(padded.sliced(rest, (*lines, length - depth), ones), 0.0)
+        view = padded
+    elif not view.is_contiguous:
+        view = lowering.contiguous(view)
+    rows = lowering.scratch("int8", (*lines, length))
+    marks = lowering.scratch("float32", (*lines, 2 * (length // chunk)))
+    kernel = KernelBuilder("rounded rows")
+    kernel.source("x", view)
+    kernel.target("y", rows)
+    kernel.target("m", marks)
+    kernel.parameter("length", length)
+    kernel.parameter("chunks", length // chunk)
+    with kernel.block("for u in range(start, stop)"):
+        kernel.line(f"blockround_{chunk}(y, u * length, m, 2 * u * chunks, x, u * length, chunks)")
+    lowering.add(kernel.call(math.prod(lines), view.size * 0.3 + 5.0))
+    return rows, marks
+
+
 class _Writer(ProductWriter):
     def __init__(self, product: Product, epilogue: Epilogue, bits: int, scales: View, zeros: View | float) -> None:
         super().__init__(product, epilogue, None)
@@ -150,4 +194,31 @@ class _Writer(ProductWriter):
             f"{name}(tile, (r - top) * pitch + (panel - first_panel) * {tile.columns}, pitch, height * pitch, count, "
             "left, left_at + r * left_r, left_r, depth, right, panel * right_p, scales, panel * scales_p, "
             f"{'zeros, panel * scales_p' if each else 'zero'}, groups, words)"
+        )
+
+
+class _RoundedWriter(_Writer):
+    """As for floats, with rows of int8, whose chunks' steps and sums are in ``marks``."""
+
+    def __init__(
+        self, product: Product, epilogue: Epilogue, scales: View, zeros: View | float, marks: View, chunk: int
+    ) -> None:
+        super().__init__(product, epilogue, 4, scales, zeros)
+        self.chunk, self.dtype = chunk, "float32"
+        self.kernel.source("marks", marks)
+        self.kernel.parameter("pieces", product.depth // scales.shape[1] // chunk)
+        self.kernel.parameter("marks_r", marks.shape[-1])
+
+    def _sums(self) -> None:
+        tile = self.product.tile
+        scale = "f16" if self.scales.dtype == "float16" else "f32"
+        each = isinstance(self.zeros, View)
+        form = f"{self.chunk}_{byte_products()}_{scale}_{'each' if each else 'one'}"
+        self._each_tile(
+            f"blockdot_{tile.rows}x{tile.vectors}x{tile.lanes}_{form}(tile, "
+            f"(r - top) * pitch + (panel - first_panel) * {tile.columns}, pitch, height * pitch, count, "
+            "left, left_at + r * left_r, left_r, "
+            "marks, (left_at + r * left_r) // depth * marks_r, left_r // depth * marks_r, "
+            f"right, panel * right_p, scales, panel * scales_p, {'zeros, panel * scales_p' if each else 'zero'}, "
+            "groups, pieces)"
         )

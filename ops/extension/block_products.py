@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..convert import integer
+from ..convert import boolean, integer
 from ..dims import Dim
 from ..registry import register_extension
 from ..rounding import narrow, widen
@@ -30,7 +30,12 @@ class MatmulBlocks(Operator):
         Operand("scale", "a", 2, doc="what each block's integers are multiplied by, [n, blocks]"),
         Operand("zero_point", "codes", 2, doc="what is subtracted from each block's integers, [n, blocks]"),
     )
-    options = (Option("bits", integer(1, 8), 8, "bits that hold every code"),)
+    options = (
+        Option("bits", integer(1, 8), 8, "bits that hold every code"),
+        Option(
+            "rounded", boolean, False, "whether ``a`` is rounded to 8 bits, in chunks of 32 (or 16 where blocks are)"
+        ),
+    )
     outputs = (Output(dtypes="a", rank="a"),)
 
     def infer(self, t: Types, a: Attrs) -> Sequence[TensorType]:
@@ -54,4 +59,17 @@ class MatmulBlocks(Operator):
         codes = np.asarray(x.codes).reshape(columns, blocks, -1).astype(np.float32)
         weights = (codes - np.asarray(x.zero_point).astype(np.float32)[..., None]) * np.asarray(x.scale)[..., None]
         depth = np.shape(x.a)[-1]
-        return [narrow(np.matmul(widen(x.a), widen(weights.reshape(columns, -1)[:, :depth].T)), out[0])]
+        rows = _rounded(np.asarray(x.a), 16 if codes.shape[-1] % 32 else 32) if a["rounded"] else x.a
+        return [narrow(np.matmul(widen(rows), widen(weights.reshape(columns, -1)[:, :depth].T)), out[0])]
+
+
+def _rounded(x: np.ndarray, size: int) -> np.ndarray:
+    """The numbers as steps of a 127th of the largest of each chunk, the last of which may be shorter."""
+    depth = x.shape[-1]
+    padded = np.zeros((*x.shape[:-1], -(-depth // size), size), np.float32)
+    padded.reshape(*x.shape[:-1], -1)[..., :depth] = x
+    with np.errstate(all="ignore"):
+        top = np.abs(padded).max(-1, keepdims=True)
+        inverse = np.where(top < np.float32(2.0**-100), np.float32(0), np.float32(127) / top)
+        steps = np.rint(padded * inverse) * (top / np.float32(127))
+    return steps.reshape(*x.shape[:-1], -1)[..., :depth]

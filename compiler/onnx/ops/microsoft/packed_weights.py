@@ -23,6 +23,9 @@ _NORMAL_FLOAT = (
 _SMALL_FLOAT = (0.0, 0.0625 / 12, 8 / 12, 1.0, 4 / 12, 6 / 12, 2 / 12, 3 / 12)
 """The FP4 code's numbers of positive sign."""
 
+_IN_BYTES = 4
+"""The accuracy level that lets activations be rounded to 8 bits."""
+
 
 def unpacked(packed: np.ndarray, bits: int, count: int) -> np.ndarray:
     """The first ``count`` numbers of ``bits`` bits along the last axis of bytes; a byte's lowest bits come first."""
@@ -59,7 +62,9 @@ def _product(n: NodeContext, x: Tensor) -> Tensor:
         return last_axis_product(n, x, n.transpose(_weights(n, packed, x.dtype), (1, 0)))
     operands = n.constant(packed.codes, "uint8"), packed.scale, n.constant(packed.zero, "uint8")
     rows = n.reshape(x, (1, *x.shape)) if x.rank == 1 else x
-    y = n.emit("matmul_blocks", rows, *operands, bits=n.attr("bits"))
+    size, bits = n.attr("block_size"), n.attr("bits")
+    rounded = n.attr("accuracy_level") == _IN_BYTES and bits == 4 and size % 16 == 0
+    y = n.emit("matmul_blocks", rows, *operands, bits=bits, rounded=rounded)
     return n.reshape(y, y.shape[1:]) if x.rank == 1 else y
 
 
