@@ -106,8 +106,8 @@ class _Writer:
         self.e, self.b, self.memory = e, e.b, VectorMemory(e, self.lanes, "f32")
         self.whole = ir.VectorType(I32, self.lanes)
         self.acc, self.place, self.pitch, self.spare, self.height = a[:5]
-        self.left = self._lines(*a[5:8], I8)
-        self.marks = self._lines(*a[8:11], F32)
+        self.left = self._lines(a[5], a[6], a[7], I8)
+        self.marks = self._lines(a[8], a[9], a[10], F32)
         self.weights = _at(self.b, a[11], a[12], I32)
         self.scales = self.memory.at(a[13], a[14], self.scale_type)
         *self.zero, self.blocks, self.chunks = a[15:]

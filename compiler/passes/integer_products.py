@@ -146,8 +146,8 @@ def _is_stored_so(m: Match) -> bool:
     a, *weights = m.root.present
     codes, scale = weights[:2]
     size = codes.shape[1] // max(1, scale.shape[1])
-    few = m.root.attrs["rounded"] or _few_rows(a)
-    return few and all(v.is_constant for v in weights) and _fill_words(size, m.root.attrs["bits"])
+    stored = all(v.is_constant for v in weights) and _fill_words(size, m.root.attrs["bits"])
+    return m.root.attrs["rounded"] or (stored and _few_rows(a))
 
 
 @rewrite(op("matmul_blocks"), only_if(lambda m: not _is_stored_so(m)), exact=False)
@@ -165,7 +165,7 @@ _BITS = {"int4": 4, "uint4": 4, "int8": 8, "uint8": 8}
 
 
 def _blocks_along(depth: int) -> Guard:
-    """The guard that constant weights have blocks along an axis that words can hold, and few rows multiply them."""
+    """The guard that constant weights have blocks along an axis that fill words, and few rows multiply them."""
 
     def holds(m: Match) -> bool:
         codes, scale = m["codes"], m["scale"]
@@ -179,7 +179,7 @@ def _blocks_along(depth: int) -> Guard:
             and _fill_words(size, _BITS[codes.dtype])
         )
 
-    return "the scales are not those of blocks along the depth that fill words, or there are many rows", holds
+    return only_if(holds)
 
 
 def _stored_so(m: Match, e: Emitter, depth: int) -> Value:

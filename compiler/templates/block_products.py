@@ -6,16 +6,20 @@ import math
 
 import numpy as np
 
+from basalt.ops import TensorType
+
 from ..codegen.epilogue import Epilogue
 from ..codegen.kernel import KernelBuilder
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..codegen.tiling import TileShape, lanes_of, tile_rows
-from ..ir import Node
+from ..ir import Node, Value
 from ..kernels.target import byte_products, target
 from ..views import View
 from .elementwise import decode
+from .matmul import Side, lower_product
 from .product import Matrix, Product, ProductWriter, merge_rows
+from .quantization import quantization
 
 VECTORS = 2
 """Vectors of a panel."""
@@ -23,28 +27,42 @@ VECTORS = 2
 
 @template("matmul_blocks", epilogue=True)
 def matmul_blocks(node: Node, lowering: Lowering) -> None:
-    """A stack of products with one constant matrix; rows of all batches are those of one product where they can be."""
+    """A stack of products with one matrix; rows of all batches are those of one product where they can be.
+
+    Where integers are multiplied as they are stored, an infinite number gives NaN.
+    """
     epilogue = lowering.epilogue(node)
     a, codes, scale, zero = epilogue.operand_values
     assert a is not None and codes is not None and scale is not None and zero is not None
     *outer, rows, columns = epilogue.shape
     batches, bits = tuple(outer), epilogue.root.attrs["bits"]
-    blocks = scale.shape[1]
-    length = codes.shape[1]
+    blocks, length = scale.shape[1], codes.shape[1]
+    size, chunk = length // blocks, 0
+    stored = all(v.is_constant for v in (codes, scale, zero)) and bits in (2, 4, 8) and size * bits % 32 == 0
+    view = lowering.read(a)
+    if epilogue.root.attrs["rounded"]:
+        chunk = 32 if size % 32 == 0 else 16
+        if not (stored and bits == 4 and size % chunk == 0 and adds_bytes()):
+            view, chunk = _rounded_floats(lowering, view, chunk), 0
+    if not stored:
+        floats = Value(TensorType("float32", a.shape))
+        lowering.bind(floats, view)
+        weights = _dequantised(lowering, codes, scale, zero, a.shape[-1])
+        epilogue.operand_values = (floats, weights)
+        lower_product(lowering, epilogue, Side(floats, True), Side(weights, True), {})
+        return
     width = VECTORS * lanes_of("float32")
     key = ("block panels", width)
     words = lowering.packed(codes, (*key, bits), lambda x: packed_words(x, bits, width))
     scales = lowering.packed(scale, (*key, "scales"), lambda x: _lines(_narrowed(x), width))
     number = uniform(lowering.constants.array(zero))
     zeros = None if number is not None else lowering.packed(zero, (*key, "zeros"), lambda x: _lines(x, width))
-    view = lowering.read(a)
-    chunk = chunk_of(length // blocks) if epilogue.root.attrs["rounded"] and bits == 4 and adds_bytes() else 0
     marks = None
     if chunk:
         left, marks = lowering.shared(("rounded rows", view, chunk), lambda: _rounded(lowering, view, chunk, length))
     else:
-        key = ("block rows", view, bits, blocks, length)
-        left = lowering.shared(key, lambda: _rows(lowering, view, bits, blocks, length))
+        packed = ("block rows", view, bits, blocks, length)
+        left = lowering.shared(packed, lambda: _rows(lowering, view, bits, blocks, length))
     views = epilogue.views()
     strides = [left.strides[:-1], (0,) * (len(batches) + 1), *(v.strides[:-1] for v in views)]
     merged_batches, merged_rows, merged = merge_rows(batches, rows, strides, shared=1)
@@ -66,14 +84,20 @@ def matmul_blocks(node: Node, lowering: Lowering) -> None:
     lowering.add(writer.write())
 
 
+def _dequantised(lowering: Lowering, codes: Value, scale: Value, zero: Value, depth: int) -> Value:
+    """Weights [n, depth] that are computed at run time, in float32."""
+    whole = Value(TensorType("float32", codes.shape))
+    quantization(Node("dequantize_linear", (codes, scale, zero), (whole,), {}), lowering)
+    columns, length = codes.shape
+    used = whole if depth == length else Value(TensorType("float32", (columns, depth)))
+    if used is not whole:
+        lowering.bind(used, lowering.read(whole).sliced((0, 0), (columns, depth), (1, 1)))
+    return used
+
+
 def adds_bytes() -> bool:
     """Whether the CPU adds up products of bytes in vectors that are wide enough."""
     return target().bits >= 256 and byte_products() != "plain"
-
-
-def chunk_of(size: int) -> int:
-    """The elements of a block that are rounded together, 0 if blocks cannot be divided so."""
-    return 32 if size % 32 == 0 else 16 if size % 16 == 0 else 0
 
 
 def uniform(array: np.ndarray) -> float | None:
@@ -132,8 +156,8 @@ def _rows(lowering: Lowering, view: View, bits: int, blocks: int, length: int) -
         indices = decode(kernel, "u", [kernel.parameter(f"d{i}", d) for i, d in enumerate(lines)])
         kernel.line("base = " + " + ".join(f"{i} * {strides[axis]}" for axis, i in indices.items()))
         with kernel.block("for k in range(depth)"):
-            value = f"load_f32(x, base + k * {strides[-1]})"
-            kernel.line(f"store_f32(y, u * pitch + k, mul_f32({value}, load_f32(f, k)))")
+            read = f"load_f32(x, base + k * {strides[-1]})"
+            kernel.line(f"store_f32(y, u * pitch + k, mul_f32({read}, load_f32(f, k)))")
         with kernel.block("for k in range(depth, length)"):
             kernel.line("store_f32(y, u * pitch + k, const_f32(0.0))")
         with kernel.block("for b in range(blocks)"):
@@ -169,6 +193,27 @@ def _rounded(lowering: Lowering, view: View, chunk: int, length: int) -> tuple[V
         kernel.line(f"blockround_{chunk}(y, u * length, m, 2 * u * chunks, x, u * length, chunks)")
     lowering.add(kernel.call(math.prod(lines), view.size * 0.3 + 5.0))
     return rows, marks
+
+
+def _rounded_floats(lowering: Lowering, view: View, chunk: int) -> View:
+    """Rows [..., rows, depth] rounded to 8 bits in chunks, as floats of the same shape."""
+    depth = view.shape[-1]
+    length = -(-depth // chunk) * chunk
+    rows, marks = _rounded(lowering, view, chunk, length)
+    result = lowering.scratch("float32", rows.shape)
+    kernel = KernelBuilder("restored rows")
+    kernel.source("x", rows)
+    kernel.source("m", marks)
+    kernel.target("y", result)
+    kernel.parameter("chunk", chunk)
+    with kernel.block("for u in range(start, stop)"), kernel.block("for k in range(chunk)"):
+        # Of eight neighbours those at even places come first.
+        kernel.line("i = k % 8")
+        kernel.line("place = u * chunk + k - i + i // 2 + 4 * (i % 2)")
+        kernel.line("step = load_f32(m, 2 * u)")
+        kernel.line("store_f32(y, u * chunk + k, mul_f32(cast_i8_f32(load_i8(x, place)), step))")
+    lowering.add(kernel.call(rows.size // chunk, rows.size * 1.0 + 5.0))
+    return result.sliced((0,) * len(view.shape), view.shape, (1,) * len(view.shape))
 
 
 class _Writer(ProductWriter):

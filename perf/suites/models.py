@@ -20,10 +20,11 @@ __all__ = ["PEERS", "build", "cases"]
 
 PEERS = ("ort", "openvino")
 _TOLERANCE, _TOLERANCE_INTEGERS = 1e-3, 2e-2
-# One element half-way between two quanta is rounded the other way by the last bit; what comes of it is as far off as
-# ONNX Runtime's own results are for inputs changed by 1e-6. ppocr4_det's sums are long: those of ONNX Runtime differ by
-# 1.2e-3 between processors.
-_UNSTABLE = {"t5_dec_int8": 0.1, "ppocr4_det": 3e-3}
+# Activations are rounded to 8 bits again and again: one element half-way between two steps goes the other way by the
+# last bit, and the difference grows from layer to layer. Products and roundings are exact for what they are given; what
+# comes of it is as far off as ONNX Runtime's own results are without optimisations, or for inputs changed by 1e-6.
+# ppocr4_det's sums are long: those of ONNX Runtime differ by 1.2e-3 between processors.
+_UNSTABLE = {"t5_enc_int8": 0.05, "t5_dec_int8": 0.1, "ppocr4_det": 3e-3}
 _QUICK_BYTES = 1_000_000
 
 

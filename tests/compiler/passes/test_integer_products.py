@@ -37,7 +37,7 @@ def _weights(
 ) -> Value:
     """Dequantised weights, with a scale of this shape."""
     ones = scales or (1,) * len(shape)
-    low, high = (-128, 128) if dtype == "int8" else (0, 256)
+    low, high = {"int8": (-128, 128), "uint8": (0, 256), "int4": (-8, 8)}[dtype]
     return m.dequantize_linear(
         m.constant(n.integers(low, high, shape), dtype),
         m.constant(n.uniform(0.01, 0.02, ones), "float32"),
@@ -72,25 +72,31 @@ FOLDED: dict[str, Build] = {
         bias=m.constant(n.normal(size=32)),
         **CONV,
     ),
+    "weights in blocks": lambda m, n: m.matmul(
+        m.input("x", "float32", (2, 3, 64)), _weights(m, n, (64, 6), (2, 6), "int4")
+    ),
+    "transposed weights": lambda m, n: m.matmul(
+        m.input("x", "float32", (3, 12)), m.transpose(_weights(m, n, (6, 12), (1, 3), "uint8"))
+    ),
     "conv2d of one scale": lambda m, n: m.conv2d(_input(m, (2, 16, 3, 3), "int8"), _weights(m, n, (32, 16, 1, 1))),
 }
 
 _SCALES = "the scales are not one number, and one for each column"
 LEFT: dict[str, tuple[Build, str | None]] = {
     "scales of the input's rows": (
-        lambda m, n: m.matmul(_input(m, (5, 16), scales=(5, 1)), _weights(m, n, (16, 6))),
+        lambda m, n: m.matmul(_input(m, (40, 16), scales=(40, 1)), _weights(m, n, (16, 6))),
         _SCALES,
     ),
-    "scales of blocks": (lambda m, n: m.matmul(_input(m, (5, 16)), _weights(m, n, (16, 6), (2, 6))), _SCALES),
+    "scales of blocks": (lambda m, n: m.matmul(_input(m, (40, 16)), _weights(m, n, (16, 6), (2, 6))), _SCALES),
     "scales of the weights' rows": (
         lambda m, n: m.gemm(_input(m, (5, 16)), _weights(m, n, (16, 6), (16, 1))),
         _SCALES,
     ),
     "wide integers": (
-        lambda m, n: m.matmul(_input(m, (5, 16), "int32"), _weights(m, n, (16, 6))),
+        lambda m, n: m.matmul(_input(m, (40, 16), "int32"), _weights(m, n, (16, 6))),
         _SCALES,
     ),
-    "few terms": (lambda m, n: m.matmul(_input(m, (5, 8)), _weights(m, n, (8, 6))), None),
+    "few terms": (lambda m, n: m.matmul(_input(m, (40, 8)), _weights(m, n, (8, 6))), None),
     "few channels": (lambda m, n: m.conv2d(_input(m, (1, 4, 6, 6)), _weights(m, n, (8, 4, 3, 3))), None),
     "groups": (lambda m, n: m.conv2d(_input(m, (1, 32, 4, 4)), _weights(m, n, (32, 16, 3, 3)), groups=2), None),
     "another layout": (
@@ -98,7 +104,7 @@ LEFT: dict[str, tuple[Build, str | None]] = {
         None,
     ),
     "sums that int32 cannot hold": (
-        lambda m, n: m.matmul(_input(m, (1, 33100)), _weights(m, n, (33100, 1))),
+        lambda m, n: m.matmul(_input(m, (33, 33100)), _weights(m, n, (33100, 1))),
         None,
     ),
 }
@@ -118,6 +124,20 @@ def test_results_differ_by_rounding(name: str) -> None:
     assert "dequantize_linear" not in [node.op for node in dead_code(after, context).nodes]
     numbers = np.random.default_rng(2)
     feeds = {v.name: numbers.integers(-100, 100, v.shape).astype(v.dtype) for v in before.inputs}
+    assert_near(*(interpret(g, context.constants, feeds) for g in (before, after)), 2e-6)
+
+
+@pytest.mark.parametrize(("rows", "bits", "size"), [(33, 4, 32), (2, 4, 4), (2, 3, 32)])
+def test_weights_that_are_dequantised_after_all(rows: int, bits: int, size: int) -> None:
+    def build(m: Maker) -> Value:
+        n = np.random.default_rng(0)
+        codes = m.constant(n.integers(0, 1 << bits, (5, 2 * size)), "uint8")
+        scale, zero = m.constant(n.normal(size=(5, 2))), m.constant(n.integers(0, 1 << bits, (5, 2)), "uint8")
+        return m.call("matmul_blocks", m.input("x", "float32", (rows, 2 * size - 1)), codes, scale, zero, bits=bits)
+
+    before, after, context = rewritten(integer_products, build)
+    assert [node.op for node in after.nodes] == ["dequantize_linear", "slice", "transpose", "matmul"]
+    feeds = {"x": np.random.default_rng(1).normal(size=(rows, 2 * size - 1)).astype(np.float32)}
     assert_near(*(interpret(g, context.constants, feeds) for g in (before, after)), 2e-6)
 
 

@@ -76,4 +76,6 @@ def matmul_blocks(n: NodeWriter) -> Tensor:
     zero, scale = (n.reshape(x, (columns, blocks, 1)) for x in (n.cast(n["zero_point"], "float32"), n["scale"]))
     weights = n.reshape(n.call("Mul", n.call("Sub", codes, zero), scale), (columns, length))
     depth = n.type("a").shape[-1]
-    return n.call("MatMul", n["a"], n.transpose(n.slice(weights, 1, 0, depth) if depth != length else weights, (1, 0)))
+    if depth != length:
+        weights = n.call("Slice", weights, n.ints([0]), n.sizes([depth]), n.ints([1]))
+    return n.call("MatMul", n["a"], n.transpose(weights, (1, 0)))

@@ -65,6 +65,11 @@ CASES: dict[str, Case] = {
     "lstm": ({**SEQUENCE, **MORE_UNITS}, (4, 3), {"tolerance": 1e-3}),
     "lstm_cell": (cell(MORE_UNITS, cell_state=numbers("float32", 2, 3)), (3,), {"tolerance": 1e-3}),
     "matmul": ([X, X[0].T], (), {}),
+    "matmul_blocks": (
+        [numbers("float32", 2, 7), numbers("uint8", 3, 8), numbers("float32", 3, 2), numbers("uint8", 3, 2)],
+        (),
+        {},
+    ),
     "matmul_integer": ([numbers("uint8", 2, 3), numbers("int8", 3, 2)], (), {}),
     "max_pool_indices": ([np.arange(32, dtype=np.float32).reshape(1, 2, 4, 4)], ((2, 2),), {"again": False}),
     "max_roi_pool": ([IMAGE, np.array([[0, 0, 0, 3, 3]], np.float32)], (), {"output_height": 2}),
