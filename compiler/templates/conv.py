@@ -100,6 +100,7 @@ class Convolution:
 def conv2d(node: Node, lowering: Lowering) -> None:
     """A convolution, by the kernel that suits its layout, window and groups."""
     from .conv_channels import channels_call
+    from .conv_columns import columns_call
     from .conv_depthwise import depthwise_call, is_depthwise
     from .conv_grouped import grouped_call
     from .conv_lanes import lanes_call
@@ -122,7 +123,7 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     elif is_depthwise(c):
         lowering.add(depthwise_call(c, lowering))
     elif c.window.is_point:
-        lowering.add(point_call(c, lowering))
+        lowering.add(columns_call(c, lowering) or point_call(c, lowering))
     else:
         lowering.add(channels_call(c, lowering))
 

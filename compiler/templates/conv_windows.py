@@ -74,6 +74,8 @@ def windows_call(convolution: Convolution, lowering: Lowering) -> Call | None:
     if scattered:
         if min(c.outputs, c.channels * math.prod(c.window.taps)) < WORTH_A_COPY:
             return None
+        if c.window.is_point and c.image.strides[2] != 1:
+            return None
         c = replace(c, places=own_places(c.places, "nhwc"))
     copied = c.image.strides[2] != 1 and c.channels >= SHORT_RUN
     if copied:

@@ -134,6 +134,8 @@ def test_depthwise(layout: str, sizes: dict[str, int], options: dict[str, Any], 
         {"n": 3, "g": 1, "c": 40, "o": 17, "h": 2, "w": 3},
         {"n": 1, "g": 1, "c": 200, "o": 50, "h": 20, "w": 20},
         {"n": 1, "g": 1, "c": 4, "o": 1, "h": 1, "w": 1},
+        {"n": 2, "g": 1, "c": 700, "o": 300, "h": 3, "w": 7},
+        {"n": 1, "g": 2, "c": 24, "o": 5, "h": 4, "w": 4},
     ],
 )
 def test_pointwise(layout: str, sizes: dict[str, int]) -> None:
