@@ -130,8 +130,9 @@ def products(
     loops: Sequence[tuple[str, str, str]],
     fresh: str,
     mask: tuple[str, str, str] | None = None,
+    sums: str = "tile",
 ) -> str:
-    """The source of a micro-kernel's call (see :mod:`basalt.compiler.kernels.tiles`); sums are in ``tile``.
+    """The source of a micro-kernel's call (see :mod:`basalt.compiler.kernels.tiles`).
 
     Args:
         name: the micro-kernel.
@@ -144,7 +145,8 @@ def products(
         loops: up to three loops, innermost first: the count, and the steps of both operands.
         fresh: whether sums are overwritten.
         mask: the columns that may be read: low, high, shift.
+        sums: the pointer to the sums.
     """
     filled = [*loops, *[("1", "0", "0")] * (3 - len(loops))]
     operands = [place, pitch, spare, rows, *left, *right, *(x for loop in filled for x in loop), fresh, *(mask or ())]
-    return f"{name}(tile, {', '.join(map(str, operands))})"
+    return f"{name}({sums}, {', '.join(map(str, operands))})"

@@ -19,14 +19,12 @@ from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..codegen.terms import SUFFIX
-from ..codegen.tiling import dot_shape, register_type
+from ..codegen.tiling import register_type
 from ..ir import Node, Value
 from ..views import View
 from .matmul import Side, lower_product
 from .recurrent_cells import CELLS, Cell
-
-ROWS = 4
-"""Rows of the batch that walk together, so that the state's weights are read once for all of them."""
+from .recurrent_products import StateProducts
 
 
 @template("recurrent")
@@ -61,17 +59,16 @@ class _Walk:
         self.directions = self.values["weight"].shape[0]
         self.gates = GATES[self.mode]
         self.width = self.gates * self.hidden
-        self.tile = dot_shape(self.register, min(ROWS, self.batch))
+        self.products = StateProducts.of(lowering, self.values["recurrent_weight"], self.register, self.batch)
         # The last block of a phase may begin anywhere, and is written as a whole.
-        self.pitch = self.width + self.tile.columns
-        self.blocks = -(-self.batch // ROWS)
-        # A tile may have fewer rows than walk together: the processor's registers, or another batch, chose it.
-        self.room = -(-ROWS // self.tile.rows) * self.tile.rows
+        self.pitch = self.width + self.products.tile.columns
+        self.blocks = -(-self.batch // self.products.rows)
         self.results = [lowering.write_contiguous(v) for v in node.outputs]
         self.projected = self._project()
-        self.views = {n: lowering.read_contiguous(v) for n, v in self.values.items() if n not in ("input", "weight")}
-        rows = self.directions * self.batch
-        self.scratch = {"h": (rows, self.hidden), "sums": (self.directions * self.blocks * self.room, self.pitch)}
+        read = {n: v for n, v in self.values.items() if n not in ("input", "weight", "recurrent_weight")}
+        self.views = {n: lowering.read_contiguous(v) for n, v in read.items()}
+        rows, room = self.directions * self.batch, self.directions * self.blocks * self.products.room
+        self.scratch = {"h": (rows, self.hidden), "sums": (room, self.pitch)}
         if self.mode == "lstm":
             self.scratch["c"] = (rows, self.hidden)
         if self.mode == "gru" and not self.attrs["linear_before_reset"]:
@@ -123,14 +120,17 @@ class _Walk:
         kernel, t = KernelBuilder(f"recurrent {self.mode}"), SUFFIX[self.register]
         self._declare(kernel, first)
         cell = CELLS[self.mode](kernel, t, SUFFIX[self.dtype], self.attrs, functions, frozenset(self.views))
-        kernel.line(f"lengths = stack_{8 * ROWS}()")
+        parts = [(low, high) for low, high, *_ in cell.phases()]
+        self.products.declare(kernel, parts, self.hidden)
+        rows = self.products.rows
+        kernel.line(f"lengths = stack_{8 * rows}()")
         with kernel.block("for u in range(start, stop)"):
             kernel.line("q = u // blocks")
             kernel.line("d = first_direction + q")
-            kernel.line(f"b0 = (u - q * blocks) * {ROWS}")
-            kernel.line(f"count = min({ROWS}, batch - b0)")
+            kernel.line(f"b0 = (u - q * blocks) * {rows}")
+            kernel.line(f"count = min({rows}, batch - b0)")
             kernel.line("row = d * batch + b0")
-            kernel.line(f"sum_row = (d * blocks + u - q * blocks) * {self.room} * pitch")
+            kernel.line(f"sum_row = (d * blocks + u - q * blocks) * {self.products.room} * pitch")
             self._begin(kernel, t)
             with kernel.block("for s in range(longest)"):
                 self._step(kernel, cell)
@@ -176,17 +176,7 @@ class _Walk:
         """One step of all rows; those that have come to their end only take part in products."""
         back = {"forward": "0", "reverse": "1", "bidirectional": "d"}[self.attrs["direction"]]
         for low, high, state, write in cell.phases():
-            kernel.line(f"low = {low} * size")
-            kernel.line(f"high = {high} * size")
-            name = self.tile.name("", self.register, self.dtype)
-            with (
-                kernel.block(f"for r in range(0, count, {self.tile.rows})"),
-                kernel.block(f"for k in range(low, high, {self.tile.columns})"),
-            ):
-                kernel.line(
-                    f"{name}(sums, sum_row + r * pitch + k, pitch, min({self.tile.rows}, count - r), high - k, "
-                    f"{state}, (row + r) * size, size, recurrent_weight, (d * width + k) * size, size, size)"
-                )
+            self.products.write(kernel, low, high, state)
             with kernel.block("for i in range(count)"):
                 kernel.line("length = loadrw_i64(lengths, i)")
                 with kernel.block("if s < length"):
