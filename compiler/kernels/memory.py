@@ -5,7 +5,9 @@ are indexed in units of their own type and lie at their natural alignment.
 
 ``load_*`` and ``store_*`` promise LLVM that no buffer that is read overlaps one that is written (other than the very
 element that the same iteration read before it writes), so that a loop over many buffers vectorises without run-time
-overlap checks. Kernels that read back what they wrote use ``loadrw_*`` and ``storerw_*``, which promise nothing.
+overlap checks. A pointer that is both read and written by them makes the promise void for LLVM: such a buffer has two.
+Kernels that read back what they wrote use ``loadrw_*`` and ``storerw_*``, which promise nothing. ``storeonly_*``
+promises more than ``store_*``: that the buffer is accessed in no other way, and need not be told from others written.
 
 ``wide_vectors()`` asks for 512-bit vectors in its kernel where LLVM prefers 256 bits although the CPU has AVX-512.
 """
@@ -60,40 +62,44 @@ def _address(e: Emitter, pointer: ir.Value) -> ir.Value:
     return e.b.ptrtoint(pointer, I64)
 
 
-def _promise_disjoint(e: Emitter, access: Any, own: str, other: str) -> None:
+_OTHERS = {"read": ("written",), "written": ("read",), "only": ("read", "written")}
+"""What an access of each kind promises not to overlap; ``only`` one to a buffer that all accesses do like it."""
+
+
+def _promise_disjoint(e: Emitter, access: Any, own: str) -> None:
     # Scopes and their domain are named by strings: equal names mean the same scope, in every module.
     module = e.b.module
     domain = module.add_metadata(["basalt.buffers"])
-    scopes = {name: module.add_metadata([module.add_metadata([f"basalt.{name}", domain])]) for name in (own, other)}
-    access.set_metadata("alias.scope", scopes[own])
-    access.set_metadata("noalias", scopes[other])
+    scopes = {name: module.add_metadata([f"basalt.{name}", domain]) for name in (own, *_OTHERS[own])}
+    access.set_metadata("alias.scope", module.add_metadata([scopes[own]]))
+    access.set_metadata("noalias", module.add_metadata([scopes[name] for name in _OTHERS[own]]))
 
 
-def _load(type_: ir.Type, disjoint: bool, e: Emitter, pointer: ir.Value, index: ir.Value) -> ir.Value:
+def _load(type_: ir.Type, own: str, e: Emitter, pointer: ir.Value, index: ir.Value) -> ir.Value:
     place = _element(e, pointer, index, type_)
     value = e.b.load(place, typ=type_, align=_alignment(type_))
-    if disjoint:
-        _promise_disjoint(e, value, "read", "written")
+    if own:
+        _promise_disjoint(e, value, own)
     return value
 
 
-def _store(type_: ir.Type, disjoint: bool, e: Emitter, pointer: ir.Value, index: ir.Value, value: ir.Value) -> None:
+def _store(type_: ir.Type, own: str, e: Emitter, pointer: ir.Value, index: ir.Value, value: ir.Value) -> None:
     place = _element(e, pointer, index, type_)
     access = e.b.store(value, place, align=_alignment(type_))
-    if disjoint:
-        _promise_disjoint(e, access, "written", "read")
+    if own:
+        _promise_disjoint(e, access, own)
 
 
 def _alignment(type_: ir.Type) -> int:
     return type_.width // 8 if isinstance(type_, ir.IntType) else {"float": 4, "double": 8}[str(type_)]
 
 
-def _load_half(kind: str, disjoint: bool, e: Emitter, pointer: ir.Value, index: ir.Value) -> ir.Value:
-    return half.widen(e, kind, _load(I16, disjoint, e, pointer, index))
+def _load_half(kind: str, own: str, e: Emitter, pointer: ir.Value, index: ir.Value) -> ir.Value:
+    return half.widen(e, kind, _load(I16, own, e, pointer, index))
 
 
-def _store_half(kind: str, disjoint: bool, e: Emitter, pointer: ir.Value, index: ir.Value, value: ir.Value) -> None:
-    _store(I16, disjoint, e, pointer, index, half.narrow(e, kind, value))
+def _store_half(kind: str, own: str, e: Emitter, pointer: ir.Value, index: ir.Value, value: ir.Value) -> None:
+    _store(I16, own, e, pointer, index, half.narrow(e, kind, value))
 
 
 def _constant(type_: ir.Type, e: Emitter, value: ir.Value) -> ir.Value:
@@ -119,14 +125,15 @@ def _accesses() -> dict[str, Recipe]:
     for kind in ("f16", "bf16"):
         stored[kind] = (types.float32, partial(_load_half, kind), partial(_store_half, kind))
     for suffix, (register, load, store) in stored.items():
-        for form, disjoint in (("", True), ("rw", False)):
-            found[f"load{form}_{suffix}"] = Recipe(register, (address, index), partial(load, disjoint))
-            found[f"store{form}_{suffix}"] = Recipe(types.void, (address, index, register), partial(store, disjoint))
+        for form, own in (("load", "read"), ("loadrw", "")):
+            found[f"{form}_{suffix}"] = Recipe(register, (address, index), partial(load, own))
+        for form, own in (("store", "written"), ("storerw", ""), ("storeonly", "only")):
+            found[f"{form}_{suffix}"] = Recipe(types.void, (address, index, register), partial(store, own))
     return found
 
 
 def recipes() -> dict[str, Recipe]:
-    """``wide_vectors ptr offset address par_* const_* bits_* load_* store_* loadrw_* storerw_*``."""
+    """``wide_vectors ptr offset address par_* const_* bits_* load_* store_* loadrw_* storerw_* storeonly_*``."""
     table = (types.voidptr, types.intp)
     found = {
         "wide_vectors": Recipe(types.void, (), _widen_vectors),

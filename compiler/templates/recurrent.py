@@ -145,6 +145,8 @@ class _Walk:
             kernel.source(name, view)
         for name, view in self.places.items():
             kernel.target(name, view)
+            if name != "sums":
+                kernel.target(f"{name}_next", view)
         for name, view in zip(("every", "last_h", "last_c"), self.results):
             kernel.target(name, view)
         sizes = {"size": self.hidden, "width": self.width, "steps": self.steps, "batch": self.batch}
@@ -198,4 +200,4 @@ class _Walk:
             with kernel.block("for t in range(loadrw_i64(lengths, i), steps)"):
                 kernel.line("to_y = ((t * directions + d) * batch + b0 + i) * size")
                 with kernel.block("for j in range(size)"):
-                    kernel.line(f"store_{suffix}(every, to_y + j, const_{t}(0.0))")
+                    kernel.line(f"storeonly_{suffix}(every, to_y + j, const_{t}(0.0))")

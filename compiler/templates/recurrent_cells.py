@@ -17,6 +17,9 @@ class Cell:
     """Writes the lines of a kernel for feature ``j`` of row ``i`` at place ``own`` of the states.
 
     ``register`` and ``stored`` are the suffixes of registers and of operands; ``given`` the operands that there are.
+    A feature reads and writes only its own element of the states, which have one pointer to be read and another to be
+    written: a loop over features then needs no checks of what overlaps, which LLVM would make for all steps at once,
+    and which fail where a sequence is walked backwards.
     """
 
     def __init__(
@@ -90,7 +93,7 @@ class Cell:
 
     def product(self, gate: int) -> str:
         """The state's part of a gate, with its bias."""
-        value = f"loadrw_{self.t}(sums, own_sum + {gate} * size + j)"
+        value = f"load_{self.t}(sums, own_sum + {gate} * size + j)"
         if "bias" not in self.given:
             return self.kernel.define(value, "e")
         return self.call("add", value, f"load_{self.stored}(bias, (2 * d + 1) * width + {gate} * size + j)")
@@ -100,15 +103,15 @@ class Cell:
         return self.call("add", self.projected(gate), self.product(gate))
 
     def state(self, name: str) -> str:
-        return self.kernel.define(f"loadrw_{self.t}({name}, own + j)", "e")
+        return self.kernel.define(f"load_{self.t}({name}, own + j)", "e")
 
     def keep(self, name: str, value: str) -> None:
-        self.kernel.line(f"storerw_{self.t}({name}, own + j, {value})")
+        self.kernel.line(f"store_{self.t}({name}_next, own + j, {value})")
 
     def finish(self, value: str) -> None:
         """Store a new hidden state."""
         self.keep("h", value)
-        self.kernel.line(f"store_{self.stored}(every, to_y + j, {value})")
+        self.kernel.line(f"storeonly_{self.stored}(every, to_y + j, {value})")
 
 
 class _Rnn(Cell):
