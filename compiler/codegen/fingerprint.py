@@ -26,6 +26,7 @@ _SETTINGS = (
     "NUMBA_OPT",
     "NUMBA_SLP_VECTORIZE",
 )
+_COMPILING = ("condense", "interleaving", "numba_code", "object_code", "translate")
 _HERE = Path(__file__).parent
 _KERNELS = _HERE.parent / "kernels"
 
@@ -73,7 +74,7 @@ def _kernel_material() -> dict[str, str]:
         "library": _hash_files(
             [
                 *sorted(_KERNELS.rglob("*.py")),
-                *(_HERE / f"{name}.py" for name in ("condense", "numba_code", "object_code", "translate")),
+                *(_HERE / f"{name}.py" for name in _COMPILING),
             ]
         ),
     }

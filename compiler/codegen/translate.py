@@ -19,6 +19,7 @@ from basalt.errors import BasaltError
 
 from ..kernels.emit import I64, Emitter, Features, Recipe
 from ..kernels.expressions import Expression, Typed, as_boolean, converted, is_simple
+from .interleaving import ask_for_interleaving
 
 __all__ = ["Untranslatable", "parsed", "translate"]
 
@@ -146,7 +147,7 @@ class _Translator:
         name = self._name(node.target)
         head, inside, after = self._blocks(node)
         ahead = self.b.append_basic_block("ahead")
-        before = self.b.block
+        before, known = self.b.block, len(self.function.blocks)
         self.b.branch(head)
         self.b.position_at_end(head)
         counter = self.b.phi(I64)
@@ -157,7 +158,9 @@ class _Translator:
         self._body(node.body, inside, _Loop(after, ahead))
         self.b.position_at_end(ahead)
         counter.add_incoming(self.b.add(counter, step, flags=("nsw",)), ahead)
-        self.b.branch(head)
+        back = self.b.branch(head)
+        if not any(isinstance(n, ast.For | ast.While) for statement in node.body for n in ast.walk(statement)):
+            ask_for_interleaving(back, (inside, *self.function.blocks[known:]))
         self.b.position_at_end(after)
 
     def _goes_on(self, counter: ir.Value, stop: ir.Value, step: ir.Value) -> ir.Value:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from weakref import WeakSet
 
 from llvmlite import ir
 
 from basalt.compiler.kernels.emit import I64, Emitter
 
-__all__ = ["POINTER", "counted", "internal_function"]
+__all__ = ["POINTER", "counted", "holds_long_chain", "internal_function", "note_long_chain"]
 
 POINTER = ir.PointerType()
 Body = Callable[[ir.Value, list[ir.Value]], list[ir.Value]]
@@ -55,3 +56,16 @@ def internal_function(
         write(Emitter(builder, e.features), function.args)
         builder.ret_void()
     e.b.call(function, [e.b.bitcast(a, POINTER) if isinstance(a.type, ir.PointerType) else a for a in operands])
+
+
+_LONG: WeakSet[ir.Block] = WeakSet()
+
+
+def note_long_chain(b: ir.IRBuilder) -> None:
+    """Note that instructions which wait for each other for long go where the builder stands."""
+    _LONG.add(b.block)
+
+
+def holds_long_chain(block: ir.Block) -> bool:
+    """Whether such instructions are in a block."""
+    return block in _LONG

@@ -25,6 +25,7 @@ from basalt.compiler.kernels import (
 )
 from basalt.compiler.kernels.emit import REGISTERS, Emitter, Recipe
 from basalt.compiler.kernels.lanes import Value
+from basalt.compiler.kernels.loops import note_long_chain
 
 __all__ = ["FUNCTIONS", "apply", "recipes"]
 
@@ -70,6 +71,7 @@ BINARY = frozenset({"pow"})
 
 def apply(function: Function, e: Emitter, *operands: ir.Value) -> ir.Value:
     """The instructions of `function`; on vectors they work lane by lane."""
+    note_long_chain(e.b)
     return function(*(Value(e, operand) for operand in operands)).raw
 
 

@@ -1,13 +1,14 @@
 """exp, expm1, sigmoid and tanh, by Cody and Waite's reduction to |r| <= log(2) / 2.
 
-The polynomials are minimax fits of this project: Remez' exchange; for float32 the coefficients were then rounded one
-after another, and the rest fitted again. The comment beside each gives its relative error.
+Bounds are written as minima and maxima that keep NaN, of one instruction each. The polynomials are minimax fits of this
+project: Remez' exchange; for float32 the coefficients were then rounded one after another, and the rest fitted again.
+The comment beside each gives its relative error.
 """
 
 from __future__ import annotations
 
 from basalt.compiler.kernels.lanes import Value, copysign, fma, mad, magnitude, polynomial, select
-from basalt.compiler.kernels.vmath_format import format_of, nearest, power_of_two, scale
+from basalt.compiler.kernels.vmath_format import format_of, nearest, power_of_two, scale, scale_down
 
 __all__ = ["decay", "exp", "expm1", "quarter_expm1", "reduce", "sigmoid", "tanh"]
 
@@ -37,16 +38,6 @@ EXPM1 = {
         2.5108976822642815e-08, 2.087534834185124e-09,
     ),
 }  # fmt: skip
-# (tanh(x) - x) / x**3 in x**2 for |x| <= 0.625: 2**-27.7 and 2**-56.4 of tanh
-TANH = {
-    "f32": (-0.3333328068256378, 0.13331405818462372, -0.05373651534318924, 0.02062816731631756, -0.005692296661436558),
-    "f64": (
-        -0.33333333333332854, 0.1333333333326209, -0.05396825393126769, 0.02186948757609422, -0.008863221002624887,
-        0.0035919891737622588, -0.0014549588776820604, 0.0005863165392386538, -0.00022856420872158489,
-        7.714436374984867e-05, -1.6072568189549174e-05,
-    ),
-}  # fmt: skip
-TANH_SWITCH = 0.625
 # tanh rounds to 1 from here on.
 TANH_ONE = {"f32": 10.0, "f64": 20.0}
 # expm1 rounds to -1 from here down.
@@ -63,8 +54,8 @@ def reduce(x: Value) -> tuple[Value, Value]:
 def exp(x: Value) -> Value:
     """e**x; overflows to infinity and underflows through the subnormals to 0."""
     form = format_of(x)
-    bounded = select(x > form.overflow, form.overflow, select(x < form.underflow, form.underflow, x))
-    n, r = reduce(bounded)
+    bounded = select(x < form.underflow, form.underflow, x)
+    n, r = reduce(select(bounded > form.overflow, form.overflow, bounded))
     return scale(polynomial(r, EXP[form.name]), n)
 
 
@@ -72,7 +63,8 @@ def quarter_expm1(x: Value) -> Value:
     """(e**x - 1) / 4, which does not overflow before sinh does; inexact for subnormal x."""
     form = format_of(x)
     lowest, highest = EXPM1_MINUS_ONE[form.name], form.overflow + 0.5
-    n, r = reduce(select(x > highest, highest, select(x < lowest, lowest, x)))
+    bounded = select(x < lowest, lowest, x)
+    n, r = reduce(select(bounded > highest, highest, bounded))
     small = mad(polynomial(r, EXPM1[form.name]), r * r, r)
     quarter = power_of_two(n - 2, form)
     return mad(small, quarter, quarter - 0.25)
@@ -88,7 +80,7 @@ def decay(x: Value) -> Value:
     form = format_of(x)
     size = magnitude(x)
     n, r = reduce(-select(size > -form.underflow, -form.underflow, size))
-    return scale(polynomial(r, EXP[form.name]), n)
+    return scale_down(polynomial(r, EXP[form.name]), n)
 
 
 def sigmoid(x: Value) -> Value:
@@ -100,11 +92,22 @@ def sigmoid(x: Value) -> Value:
 
 
 def tanh(x: Value) -> Value:
-    """A polynomial about 0, elsewhere 1 - 2 / (e**(2|x|) + 1)."""
+    """m / (m + 2) with m = e**(2|x|) - 1, to full relative precision about 0."""
     form = format_of(x)
-    square, size = x * x, magnitude(x)
-    small = mad(polynomial(square, TANH[form.name]), square * size, size)
-    one = TANH_ONE[form.name]
-    n, r = reduce(select(size > one, one, size) * 2.0)
-    large = 1.0 - 2.0 / mad(polynomial(r, EXP[form.name]), power_of_two(n, form), 1.0)
-    return copysign(select(size < TANH_SWITCH, small, large), x)
+    one, size = TANH_ONE[form.name], magnitude(x)
+    bounded = select(size > one, one, size)
+    n, rounded = nearest(bounded, 2.0 * LOG2_E)
+    high, low = form.ln2
+    # 2 r, exactly, is what e**x is reduced to.
+    r = mad(rounded, -0.5 * low, mad(rounded, -0.5 * high, bounded))
+    factors = [coefficient * 2.0 ** (i + 2) for i, coefficient in enumerate(EXPM1[form.name])]
+    small = mad(polynomial(r, factors), r * r, r + r)
+    power = power_of_two(n, form)
+    minus_one = mad(small, power, power - 1.0)
+    divisor = minus_one + 2.0
+    inverse = 1.0 / divisor
+    value = minus_one * inverse
+    # What the quotient lacks, and what the divisor does.
+    rest = fma(-value, divisor, minus_one)
+    rest = mad(-value, minus_one - (divisor - 2.0), rest)
+    return copysign(mad(rest, inverse, value), x)

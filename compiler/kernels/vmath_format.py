@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from basalt.compiler.kernels.emit import F32
 from basalt.compiler.kernels.lanes import Value, element, mad
 
-__all__ = ["DOUBLE", "SINGLE", "Format", "format_of", "nearest", "power_of_two", "scale"]
+__all__ = ["DOUBLE", "SINGLE", "Format", "format_of", "nearest", "power_of_two", "scale", "scale_down"]
 
 
 @dataclass(frozen=True)
@@ -73,3 +73,12 @@ def scale(x: Value, n: Value) -> Value:
     first = half + form.one
     second = (n << form.fraction) - half + form.one
     return x * first.from_bits() * second.from_bits()
+
+
+def scale_down(x: Value, n: Value) -> Value:
+    """``scale`` for 0 >= n > -1.4 times the exponent's bias, in fewer instructions."""
+    form = format_of(x)
+    if x.e.features.scale:
+        return x.times_power_of_two(n - form.shifter_bits)
+    lift = form.bias // 2
+    return x * power_of_two(n + lift, form) * 2.0**-lift
