@@ -29,6 +29,7 @@ from ..kernels.target import target
 from .conv import Convolution
 from .conv_parts import Derived, copy_results, own_places
 from .geometry import declare_bias
+from .window_places import WindowPlaces
 
 PART = 20_480
 """Most bytes of a panel's part: with the pixels' elements it stays in a first-level cache."""
@@ -46,8 +47,6 @@ PATCH = 1 << 16
 """Most bytes of a copied part of the image."""
 SHORT_RUN = 32
 """Channels below which the taps of a row are better one run."""
-MOST_WOVEN = 4
-"""Channels of an image that are copied into one row together, which LLVM does by shuffles."""
 WORTH_A_COPY = 16
 """Output channels, and products of a result, from which on results are worth a copy."""
 PRODUCTS = 400_000
@@ -107,7 +106,7 @@ class Plane:
         return self.height == 1 or all(v[1] == v[2] * self.width for v in self.views)
 
 
-class WindowsWriter:
+class WindowsWriter(WindowPlaces):
     """Writes the kernel."""
 
     def __init__(self, convolution: Convolution) -> None:
@@ -226,8 +225,8 @@ class WindowsWriter:
             self._decode()
             if not self.even:
                 if self.copies:
-                    self._copy()
-                self._list()
+                    self.copy_image()
+                self.list_windows()
             self.body.start_row({0: "n", 1: "first_y", 2: "first_x"})
             self._parts()
         return kernel.call(self.units, self._cost())
@@ -281,98 +280,6 @@ class WindowsWriter:
         kernel.line("plane = n * image_n + g * image_g")
         kernel.line("pixels = (last_y - first_y) * (last_x - first_x)")
         kernel.line(f"tiles = (pixels + {self.tile.rows - 1}) // {self.tile.rows}")
-
-    def _list(self) -> None:
-        """Where the windows' taps begin: those of a tile's pixels lie side by side, tap by tap."""
-        kernel, rows = self.kernel, self.tile.rows
-        kernel.line("tile = 0")
-        kernel.line("row = 0")
-        with kernel.block("for y in range(first_y, last_y)"), kernel.block("for x in range(first_x, last_x)"):
-            kernel.line("at = tile + row")
-            if self.copies:
-                self._list_in_patch()
-            else:
-                self._list_in_image()
-            kernel.line("row += 1")
-            with kernel.block(f"if row == {rows}"):
-                kernel.line("row = 0")
-                kernel.line("tile += step")
-        # Pixels that do not exist are read where a tile's first one is.
-        with kernel.block("if row > 0"), kernel.block(f"for at in range(tile, tile + step, {rows})"):
-            kernel.line("place = loadrw_i64(places, at)")
-            with kernel.block(f"for i in range(at + row, at + {rows})"):
-                kernel.line("storerw_i64(places, i, place)")
-
-    def _list_in_image(self) -> None:
-        kernel, rows = self.kernel, self.tile.rows
-        kernel.line("left = x * stride_x - begin_x")
-        kernel.line("at_y = y * stride_y - begin_y")
-        with kernel.block("for ky in range(taps_y)"):
-            kernel.line("at_x = left")
-            kernel.line(f"line = origin + (plane + at_y * image_y + left * image_x) * {self.bytes}")
-            with kernel.block("for kx in range(taps_x)"):
-                kernel.line("place = line")
-                with kernel.block("if at_y < 0 or at_y >= input_y or at_x < 0 or at_x >= input_x"):
-                    kernel.line("place = blank")
-                kernel.line("storerw_i64(places, at, place)")
-                kernel.line(f"at += {rows}")
-                kernel.line("at_x += dilation_x")
-                kernel.line(f"line += dilation_x * image_x * {self.bytes}")
-            kernel.line("at_y += dilation_y")
-
-    def _list_in_patch(self) -> None:
-        kernel, rows = self.kernel, self.tile.rows
-        kernel.line("corner = (y - first_y) * stride_y * patch_y + (x - first_x) * stride_x * channels")
-        with kernel.block("for ky in range(taps_y)"):
-            kernel.line("line = corner + ky * dilation_y * patch_y")
-            if self.merged:
-                kernel.line(f"storerw_i64(places, at, origin + line * {self.bytes})")
-                kernel.line(f"at += {rows}")
-                return
-            with kernel.block("for kx in range(taps_x)"):
-                kernel.line(f"place = origin + (line + kx * dilation_x * channels) * {self.bytes}")
-                kernel.line("storerw_i64(places, at, place)")
-                kernel.line(f"at += {rows}")
-
-    def _copy(self) -> None:
-        """The part of the image that a block sees, with zeros around it, and its channels last."""
-        kernel = self.kernel
-        kernel.line("width = (last_x - first_x - 1) * stride_x + (taps_x - 1) * dilation_x + 1")
-        kernel.line("height = (last_y - first_y - 1) * stride_y + (taps_y - 1) * dilation_y + 1")
-        kernel.line("patch_y = width * channels")
-        kernel.line("left = first_x * stride_x - begin_x")
-        kernel.line("begin = max(0, min(-left, width))")
-        kernel.line("end = max(begin, min(width, input_x - left))")
-        with kernel.block("for line in range(height)"):
-            kernel.line("at_y = first_y * stride_y - begin_y + line")
-            kernel.line("first = begin")
-            kernel.line("last = end")
-            with kernel.block("if at_y < 0 or at_y >= input_y"):
-                kernel.line("first = width")
-                kernel.line("last = width")
-            kernel.line("source = plane + at_y * image_y + left * image_x")
-            kernel.line("base = line * patch_y")
-            self._clear("0", "first * channels")
-            self._clear("last * channels", "patch_y")
-            if self.c.image.strides[2] == 1 and self.c.image.strides[4] == self.c.channels:
-                with kernel.block("for i in range(first * channels, last * channels)"):
-                    kernel.line(self._moved("source + i", "base + i"))
-                return
-            if self.c.channels <= MOST_WOVEN:
-                number = self.c.channels
-                with kernel.block("for i in range(first, last)"):
-                    for j in range(number):
-                        kernel.line(self._moved(f"source + {j} * image_c + i * image_x", f"base + i * {number} + {j}"))
-                return
-            with kernel.block("for j in range(channels)"), kernel.block("for i in range(first, last)"):
-                kernel.line(self._moved("source + j * image_c + i * image_x", "base + i * channels + j"))
-
-    def _moved(self, source: str, target_: str) -> str:
-        return f"store_{self.suffix}(patch, {target_}, load_{self.suffix}(image, {source}))"
-
-    def _clear(self, first: str, last: str) -> None:
-        with self.kernel.block(f"for i in range({first}, {last})"):
-            self.kernel.line(f"store_{self.suffix}(patch, base + i, zero)")
 
     def _parts(self) -> None:
         """Each panel, part by part, for all tiles."""
