@@ -71,7 +71,10 @@ Root = Callable[[KernelBuilder, Body], Formula]
 
 def product_call(product: Product, epilogue: Epilogue, root: Root | None = None) -> Call:
     """The kernel of a product; a unit is a block of rows by a few panels of columns."""
-    return ProductWriter(product, epilogue, root).write()
+    from .tile_product import TileProductWriter
+
+    writer = ProductWriter if product.tile.dot else TileProductWriter
+    return writer(product, epilogue, root).write()
 
 
 class ProductWriter:
