@@ -64,7 +64,7 @@ def tile_shape(dtype: str, rows: int, columns: int) -> TileShape:
     lanes = lanes_of(dtype)
     needed = -(-columns // lanes)
     vectors = choose((2, 3, 1), lambda v: -(-needed // v) * _cost_of_row(_most_rows(v), v))
-    height = tile_rows(rows, _most_rows(vectors))
+    height = product_rows(rows, vectors)
     if agree(height * vectors >= SPLIT):
         # Rows that are computed for nothing take no longer than waiting for sums that are not split.
         height = max(height, -(-SPLIT // vectors))
@@ -72,13 +72,35 @@ def tile_shape(dtype: str, rows: int, columns: int) -> TileShape:
 
 
 def _most_rows(vectors: int) -> int:
-    """The rows of a tile whose sums leave registers for the operands."""
-    return min(14, (target().registers - 1 - vectors) // vectors)
+    """The rows of a tile whose sums leave registers for the operands, and for their addresses."""
+    registers = target().registers
+    return min(14 if registers >= 32 else 10, (registers - 1 - vectors) // vectors)
 
 
 def _cost_of_row(rows: int, vectors: int) -> float:
     """Cycles a step and row: two multiply-adds or two loads each."""
     return max(rows * vectors, rows + vectors) / (2 * rows)
+
+
+def product_rows(rows: int, vectors: int) -> int:
+    """The rows of a product's tile: some tiles have one row less, so that hardly any number of rows leaves some empty."""
+    most = _most_rows(vectors)
+
+    def cycles(height: int) -> float:
+        """Of a step: at least until a sum can be added to again."""
+        return max(_cost_of_row(height, vectors) * height, SPLIT / 2) + 0.3
+
+    def cost(height: int) -> float:
+        tiles = -(-rows // height)
+        missing = tiles * height - rows
+        # Among tiles that are as fast, the one that is not missing any rows is the smaller kernel.
+        if missing == 0:
+            return tiles * cycles(height)
+        if missing <= tiles and height > 1:
+            return (tiles - missing) * cycles(height) + missing * (cycles(height - 1) + 0.01)
+        return (tiles - 1) * cycles(height) + (rows - (tiles - 1) * height) * (cycles(1) + 0.01)
+
+    return choose(range(most, 0, -1), cost, most if rows >= 6 * most else None)
 
 
 def dot_shape(dtype: str, rows: int) -> TileShape:

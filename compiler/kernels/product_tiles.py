@@ -5,8 +5,8 @@ lanes`` columns, ``S(row, k) * V(k, column)`` over ``depth`` steps and applies a
 ``S`` is of memory type ``s``, one element is broadcast over a row; ``V`` of memory type ``v`` is read along the columns.
 The walk is two letters: a step of ``S`` is one element (``u``) or an operand (``a``), a step of ``V`` is a row of a
 packed panel (``p``) or an operand, and then only columns that exist are read (``m``). With a third letter, ``n``, what
-comes next is fetched into the caches meanwhile: rows of ``S`` like these from ``ahead`` on, and of ``V`` one line every
-``pace`` elements for :data:`UNROLLED` steps.
+comes next is fetched into the caches meanwhile: rows of ``S`` like these from ``ahead`` on, and of ``V`` a line every
+``pace`` elements, one for each step.
 
 The operands, counted in elements: ``block, S, index, row stride, step, V, index, step, depth, first, last, rows,
 columns, ahead of S, ahead of V, pace``, then the program's. Sums start from the scratch memory ``block`` (rows * vectors * lanes elements, aligned to
@@ -27,7 +27,7 @@ from numba.core import types
 from basalt.compiler.kernels.emit import I1, I8, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
 from basalt.compiler.kernels.loops import POINTER, counted, internal_function
-from basalt.compiler.kernels.target import SPLIT
+from basalt.compiler.kernels.target import SPLIT, target
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
 __all__ = ["recipe"]
@@ -190,13 +190,13 @@ class _Tile:
             *sums, s, v = carried
             places = self._places(s, bases)
             for i in range(count):
-                if i:
+                if i and target().registers < 32:
                     self._fence()
-                    if not self.unit:
-                        s = self.memory.at(s, self.s_step, self.s_type)
-                        places = self._places(s, bases)
-                    if self.masked:
-                        v = self.memory.at(v, self.v_step, self.v_type)
+                if i and not self.unit:
+                    s = self.memory.at(s, self.s_step, self.s_type)
+                    places = self._places(s, bases)
+                if i and self.masked:
+                    v = self.memory.at(v, self.v_step, self.v_type)
                 own = [self._element(p, i if self.unit else 0, self.s_type) for p in places]
                 other = v if self.masked else self._element(v, i * self.width, self.v_type)
                 at = i % self.chains * number
@@ -231,8 +231,11 @@ class _Tile:
         b = self.b
         pairs, size = -(-rows // 2), bytes_of(self.s_type)
         second = self.memory.at(line, self.stride, self.s_type)
-        for place, locality in ((line, 3), (second, 3), (column, 2)):
-            self._prefetch(place, locality)
+        self._prefetch(line, 3)
+        self._prefetch(second, 3)
+        for _ in range(UNROLLED):
+            self._prefetch(column, 2)
+            column = self.memory.at(column, self.pace, self.v_type)
         following = b.add(row, I64(1))
         wraps = b.icmp_signed("==", following, I64(pairs))
         back = b.sub(I64(LINE // size), b.mul(self.stride, I64(2 * (pairs - 1))))
@@ -240,7 +243,7 @@ class _Tile:
         return [
             self.memory.at(line, step, self.s_type),
             b.select(wraps, I64(0), following),
-            self.memory.at(column, self.pace, self.v_type),
+            column,
         ]
 
     def _prefetch(self, place: ir.Value, locality: int) -> None:
@@ -268,7 +271,7 @@ class _Tile:
         return result
 
     def _fence(self) -> None:
-        """Keep loads where they are: fetched early, they would push sums out of the registers."""
+        """Keep loads where they are: fetched early, they push sums out of the registers where there are but few."""
         self.b.call(ir.InlineAsm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", side_effect=True), [])
 
     def _opaque(self, pointer: ir.Value) -> ir.Value:

@@ -148,7 +148,7 @@ class TileProductWriter(ProductWriter):
         kernel, tile = self.kernel, self.product.tile
         with kernel.block("for k in range(0, max(depth, 1), length)"):
             kernel.line("steps = min(depth - k, length)")
-            kernel.line(f"pace = {4 * tile.columns} // (last_tile - first_tile) + 1")
+            kernel.line(f"pace = ({tile.columns} - 1) // (last_tile - first_tile) + 1")
             kernel.open("for panel in range(first_panel, last_panel)")
             kernel.line("ahead_panel = right_at + (panel + 1) * right_p + k * right_k")
             with kernel.block("if panel + 1 == last_panel"):
@@ -186,5 +186,5 @@ class TileProductWriter(ProductWriter):
         operands += ["left", "left_at + r * left_r + k * left_k", "left_r", "left_k"]
         operands += ["right", "right_at + panel * right_p + k * right_k", "right_k", "steps"]
         operands += ["k == 0", "k + length >= depth", "count", "columns - column"]
-        operands += ["ahead", "ahead_panel + (i - first_tile) * pace * (length // 4)", "pace"]
+        operands += ["ahead", "ahead_panel + (i - first_tile) * pace * length", "pace"]
         kernel.line(f"{name}({', '.join([*operands, *arguments])})")
