@@ -83,7 +83,7 @@ def _cost_of_row(rows: int, vectors: int) -> float:
 
 
 def product_rows(rows: int, vectors: int) -> int:
-    """The rows of a product's tile: some tiles have one row less, so that hardly any number of rows leaves some empty."""
+    """The rows of a product's tile; some tiles have one less, so that hardly any number of rows leaves some empty."""
     most = _most_rows(vectors)
 
     def cycles(height: int) -> float:

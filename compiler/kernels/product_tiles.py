@@ -2,17 +2,17 @@
 
 ``product_{rows}x{vectors}x{lanes}_{s}_{v}_{register}_{walk}{program}`` sums up, for ``rows`` rows and ``vectors *
 lanes`` columns, ``S(row, k) * V(k, column)`` over ``depth`` steps and applies a program (:mod:`.finish`) to the sums.
-``S`` is of memory type ``s``, one element is broadcast over a row; ``V`` of memory type ``v`` is read along the columns.
-The walk is two letters: a step of ``S`` is one element (``u``) or an operand (``a``), a step of ``V`` is a row of a
-packed panel (``p``) or an operand, and then only columns that exist are read (``m``). With a third letter, ``n``, what
-comes next is fetched into the caches meanwhile: rows of ``S`` like these from ``ahead`` on, and of ``V`` a line every
-``pace`` elements, one for each step.
+``S`` is of memory type ``s``, one element is broadcast over a row; ``V``, of memory type ``v``, is read along the
+columns. The walk is two letters: a step of ``S`` is one element (``u``) or an operand (``a``), a step of ``V`` is a row
+of a packed panel (``p``) or an operand, and then only columns that exist are read (``m``). With a third letter, ``n``,
+what comes next is fetched into the caches meanwhile: rows of ``S`` like these from ``ahead of S`` on, and of ``V`` a
+line every ``pace`` elements from ``ahead of V`` on, one for each step.
 
 The operands, counted in elements: ``block, S, index, row stride, step, V, index, step, depth, first, last, rows,
-columns, ahead of S, ahead of V, pace``, then the program's. Sums start from the scratch memory ``block`` (rows * vectors * lanes elements, aligned to
-64 bytes) unless ``first``, and are kept there unless ``last``. ``rows`` is the tile's or less: one less costs no more
-than it must, still fewer have the last one computed again. Whatever the number, a row's sum is made in the same order.
-Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
+columns, ahead of S, ahead of V, pace``, then the program's. Sums start from the scratch memory ``block`` (rows *
+vectors * lanes elements, aligned to vectors) unless ``first``, and are kept there unless ``last``. ``rows`` is the
+tile's or less: one less costs no more than it must, still fewer are computed one by one. Whatever the number, a row's
+sum is made in the same order. Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
 """
 
 from __future__ import annotations
@@ -156,6 +156,7 @@ class _Tile:
         return direct
 
     def _single_rows(self, masks: list[ir.Value] | None) -> None:
+        """Sum up row by row, into the block."""
 
         def body(_: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             s, block = carried
@@ -216,15 +217,10 @@ class _Tile:
         else:
             *sums, s, v = counted(b, whole, [*zero, s, self.v], partial(steps, together))
         rest = b.and_(self.depth, I64(together - 1))
-        first = sums[:number]
-        *first, _, _ = counted(b, rest, [*first, s, v], partial(self._single, steps, number))
+        *total, _, _ = counted(b, rest, [*sums[:number], s, v], partial(steps, 1))
         for i in range(1, self.chains):
-            first = [b.fadd(x, y) for x, y in zip(first, sums[i * number : (i + 1) * number])]
-        return first
-
-    def _single(self, steps, number: int, k: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:  # type: ignore[no-untyped-def]
-        *sums, s, v = carried
-        return steps(1, k, [*sums, s, v])
+            total = [b.fadd(x, y) for x, y in zip(total, sums[i * number : (i + 1) * number])]
+        return total
 
     def _fetch(self, line: ir.Value, row: ir.Value, column: ir.Value, rows: int) -> list[ir.Value]:
         """Fetch a line of two rows and one of the columns; returns where to go on: all rows, then the next line."""

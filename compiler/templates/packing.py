@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,15 +10,21 @@ import numpy as np
 
 from basalt.ops import numpy_dtype
 
+from ..codegen.body import LOAD_COST
 from ..codegen.choices import prefer
+from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.lowering import Lowering
+from ..codegen.terms import SUFFIX
 from ..codegen.tiling import TileShape, pack_panels
+from ..codegen.units import each_unit
 from ..ir import Value
 from ..views import View
 from .product import Matrix
 
 MANY_ROWS = 48
 """Rows from which on a large operand is worth a packed copy at run time."""
+ROWS = 16
+"""Rows of the depth that are copied to one panel after another."""
 LARGE = 1 << 18
 DEEP = 192
 """Bytes and rows from which on an operand that is not packed misses caches: its rows lie far apart."""
@@ -49,6 +56,9 @@ def packed_copy(lowering: Lowering, view: View, tile: TileShape, depths: int = 1
     width, full = tile.columns, n // tile.columns
     rest = n - full * width
     target = lowering.scratch(view.dtype, (*batches, full + (rest > 0), *depth, width))
+    if along == 1 and depths == 1:
+        lowering.add(_rows_to_panels(view, target))
+        return target
 
     def part(first: int, count: int, start: int, columns: int) -> View:
         """Columns of some of the panels."""
@@ -67,6 +77,43 @@ def packed_copy(lowering: Lowering, view: View, tile: TileShape, depths: int = 1
         zero = lowering.add_constant(np.zeros((1,) * len(filling.shape), numpy_dtype(view.dtype)))
         lowering.copy(zero.expanded(filling.shape), filling)
     return target
+
+
+def _rows_to_panels(view: View, target: View) -> Call:
+    """The kernel that copies rows [..., depth, n] of neighbours into panels; a unit is a few rows, read in order."""
+    kernel, source, panels = KernelBuilder("pack rows"), view.raw(), target.raw()
+    *batches, depth, n = view.shape
+    count, _, width = target.shape[-3:]
+    suffix = SUFFIX[source.dtype]
+    kernel.source("x", source)
+    kernel.target("y", panels)
+    blocks = -(-depth // ROWS)
+    sizes = [kernel.parameter(f"d{i}", size) for i, size in enumerate((*batches, blocks))]
+    strides = [kernel.parameter(f"x_b{i}", stride) for i, stride in enumerate(view.strides[:-2])]
+    for name, value in {"depth": depth, "n": n, "x_k": view.strides[-2], "panels": count, "full": n // width}.items():
+        kernel.parameter(name, value)
+    with each_unit(kernel, sizes) as indices:
+        kernel.line("at = " + (" + ".join(f"{indices[i]} * {stride}" for i, stride in enumerate(strides)) or "0"))
+        # Panels of one batch after another.
+        kernel.line(f"to = (u // {sizes[-1]}) * panels * depth * {width}")
+        kernel.line(f"first = {indices[len(batches)]} * {ROWS}")
+        kernel.line(f"last = min(first + {ROWS}, depth)")
+        with kernel.block("for q in range(panels)"):
+            with kernel.block("if q < full"), kernel.block("for k in range(first, last)"):
+                kernel.line(f"from_ = at + k * x_k + q * {width}")
+                kernel.line(f"place = to + (q * depth + k) * {width}")
+                with kernel.block(f"for j in range({width})"):
+                    kernel.line(f"store_{suffix}(y, place + j, load_{suffix}(x, from_ + j))")
+            with kernel.block("else"), kernel.block("for k in range(first, last)"):
+                kernel.line(f"from_ = at + k * x_k + q * {width}")
+                kernel.line(f"place = to + (q * depth + k) * {width}")
+                kernel.line(f"rest = n - q * {width}")
+                with kernel.block("for j in range(rest)"):
+                    kernel.line(f"store_{suffix}(y, place + j, load_{suffix}(x, from_ + j))")
+                # What is left of the last panel is computed with, though never stored.
+                with kernel.block(f"for j in range(rest, {width})"):
+                    kernel.line(f"store_{suffix}(y, place + j, const_{suffix}(0))")
+    return kernel.call(math.prod(batches) * blocks, 2 * math.prod(view.shape) * view.itemsize * LOAD_COST)
 
 
 def panels_of(view: View, batches: tuple[int, ...]) -> Matrix:

@@ -11,15 +11,13 @@ from ..codegen.choices import stays
 from ..codegen.epilogue import Epilogue
 from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.terms import SUFFIX
-from ..codegen.tiling import TileShape, products, register_type
+from ..codegen.tiling import TileShape, register_type
 from ..ir import Value
 from ..views import View, collapse
 from .elementwise import decode
 
 DEPTH_BLOCK = 256
 """Products summed up in one go: short chains round less, and a panel's part of that depth fits a first-level cache."""
-SCRATCH = 1 << 14
-"""Bytes of sums that are collected before the fused operators are applied."""
 CACHE = 3 << 18
 """Bytes of an operand that stay in a second-level cache while they are used again."""
 READ_COST = 0.03
@@ -71,14 +69,15 @@ Root = Callable[[KernelBuilder, Body], Formula]
 
 def product_call(product: Product, epilogue: Epilogue, root: Root | None = None) -> Call:
     """The kernel of a product; a unit is a block of rows by a few panels of columns."""
+    from .dot_product import DotProductWriter
     from .tile_product import TileProductWriter
 
-    writer = ProductWriter if product.tile.dot else TileProductWriter
+    writer = DotProductWriter if product.tile.dot else TileProductWriter
     return writer(product, epilogue, root).write()
 
 
 class ProductWriter:
-    """Writes the kernel of a product; others that compute its sums in another way are made from it."""
+    """What the kernels of products have in common, however they compute the sums."""
 
     def __init__(self, product: Product, epilogue: Epilogue, root: Root | None) -> None:
         self.product, self.epilogue = product, epilogue
@@ -92,65 +91,17 @@ class ProductWriter:
         self._plan()
 
     def _plan(self) -> None:
-        """The block of sums that is collected at once (height x group), and the unit (block x chunk) made of such."""
-        p, tile = self.product, self.product.tile
-        self.panels = -(-p.columns // tile.columns)
-        size = p.right.view.itemsize
-        stays = p.depth * p.columns * size <= CACHE
-        # What does not stay in the cache is read once for each block of rows: the higher the better.
-        wide = 256 if stays or p.rows <= tile.rows else tile.columns
-        self.group = max(1, min(self.panels, wide // tile.columns))
-        sums = SCRATCH // (8 if self.dtype == "float64" else 4)
-        most = min(sums // (self.group * tile.columns), CACHE // (max(1, p.depth) * p.left.view.itemsize))
-        bands = -(-p.rows // max(1, most // tile.rows * tile.rows))
-        self.height = -(-p.rows // (bands * tile.rows)) * tile.rows
-        work = math.prod(p.batches) * -(-p.rows // tile.rows) * self.panels * tile.nanoseconds(p.depth)
-        wanted = max(1, min(MOST_UNITS, int(work / UNIT))) / math.prod(p.batches)
-        self.block = self.height * max(1, int(bands / max(1.0, wanted)))
-        self.blocks = -(-p.rows // self.block)
-        self.chunk = self.group * max(1, -(-self.panels // self.group) * self.blocks // max(1, math.ceil(wanted)))
-        self.chunks = -(-self.panels // self.chunk)
-        self.units = math.prod(p.batches) * self.blocks * self.chunks
+        """Divide the work."""
 
     def write(self) -> Call:
-        kernel, p, tile = self.kernel, self.product, self.product.tile
-        size = 8 if self.dtype == "float64" else 4
-        kernel.line(f"tile = stack_{SCRATCH + (tile.rows + 1) * 256 * size}()")
-        names = {"rows": p.rows, "columns": p.columns, "depth": p.depth, "panels": self.panels}
-        names |= {"height": self.height, "group": self.group, "pitch": self.group * tile.columns}
-        names |= {"block": self.block, "blocks": self.blocks, "chunk": self.chunk, "chunks": self.chunks}
-        for name, value in names.items():
-            kernel.parameter(name, value)
-        self._declare_strides()
-        with kernel.block("for u in range(start, stop)"):
-            indices = self._decode()
-            kernel.line("end = min((b + 1) * block, rows)")
-            kernel.line("end_panel = min((g + 1) * chunk, panels)")
-            with kernel.block("for top in range(b * block, end, height)"):
-                kernel.line("bottom = min(top + height, end)")
-                with kernel.block("for first_panel in range(g * chunk, end_panel, group)"):
-                    kernel.line("last_panel = min(first_panel + group, end_panel)")
-                    kernel.line(f"first = first_panel * {tile.columns}")
-                    kernel.line(f"last = min(last_panel * {tile.columns}, columns)")
-                    self._sums()
-                    self._finish(indices)
-        return kernel.call(self.units, self._cost())
+        """The finished kernel."""
+        raise NotImplementedError
 
-    def _declare_strides(self) -> None:
+    def _declare_batches(self) -> None:
         kernel, p = self.kernel, self.product
         for name, matrix in (("left", p.left), ("right", p.right)):
             for i, stride in enumerate(matrix.batches):
                 self._name(f"{name}_b{i}", kernel.integer(f"{name}_b{i}", stride))
-        kernel.parameter("left_r", p.left.stride)
-        kernel.parameter("right_p", p.right.stride * (1 if p.right.panels else p.tile.columns))
-        if p.tile.dot:
-            kernel.parameter("right_n", p.right.stride)
-            return
-        kernel.parameter("left_k", p.left.depth)
-        kernel.parameter("right_k", p.right.depth)
-        # Few rows read an operand that is not packed once: best in the order of its own rows.
-        once = not p.right.panels and p.rows <= 2 * p.tile.rows
-        kernel.parameter("length", DEPTH_BLOCK // 4 if once else DEPTH_BLOCK)
 
     def _name(self, name: str, text: str) -> None:
         if text != name:
@@ -172,42 +123,6 @@ class ProductWriter:
         for name in ("left", "right"):
             kernel.line(f"{name}_at = " + " + ".join(f"{i} * {name}_b{axis}" for axis, i in indices.items()))
         return indices
-
-    def _sums(self) -> None:
-        """The micro-kernel for each part of the depth, panel and tile of rows."""
-        kernel, p, tile = self.kernel, self.product, self.product.tile
-        masked = not p.right.panels and not tile.dot
-        name = tile.name("bv", p.left.view.dtype, p.right.view.dtype, masked=masked)
-        place = f"(r - top) * pitch + (panel - first_panel) * {tile.columns}"
-        if tile.dot:
-            self._each_tile(
-                f"{name}(tile, {place}, pitch, count, columns - panel * {tile.columns}, "
-                "left, left_at + r * left_r, left_r, right, right_at + panel * right_p, right_n, depth)"
-            )
-            return
-        with kernel.block("for k in range(0, max(depth, 1), length)"):
-            kernel.line("steps = min(depth - k, length)")
-            self._each_tile(
-                products(
-                    name,
-                    place=place,
-                    pitch="pitch",
-                    spare="height * pitch",
-                    rows="count",
-                    left=("left", "left_at + r * left_r + k * left_k", "left_r"),
-                    right=("right", "right_at + panel * right_p + k * right_k"),
-                    loops=[("steps", "left_k", "right_k")],
-                    fresh="k == 0",
-                    mask=("0", f"columns - panel * {tile.columns}", "0") if masked else None,
-                )
-            )
-
-    def _each_tile(self, text: str) -> None:
-        kernel, rows = self.kernel, self.product.tile.rows
-        panels = kernel.block("for panel in range(first_panel, last_panel)")
-        with panels, kernel.block(f"for r in range(top, bottom, {rows})"):
-            kernel.line(f"count = min({rows}, bottom - r)")
-            kernel.line(text)
 
     def _finish(self, indices: dict[int, str]) -> None:
         kernel, p = self.kernel, self.product

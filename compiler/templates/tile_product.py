@@ -136,9 +136,7 @@ class TileProductWriter(ProductWriter):
 
     def _declare_strides(self) -> None:
         kernel, p = self.kernel, self.product
-        for name, matrix in (("left", p.left), ("right", p.right)):
-            for i, stride in enumerate(matrix.batches):
-                self._name(f"{name}_b{i}", kernel.integer(f"{name}_b{i}", stride))
+        self._declare_batches()
         kernel.parameter("left_r", p.left.stride)
         kernel.parameter("left_k", p.left.depth)
         kernel.parameter("right_p", p.right.stride * (1 if p.right.panels else p.tile.columns))
