@@ -41,7 +41,9 @@ class TileProductWriter(ProductWriter):
     def _program(self) -> Program | None:
         if self.epilogue.root.output.dtype != self.dtype:
             return None
-        return program_of(self.kernel, self.body, self.epilogue.root.output, None, self.dtype, self.root)
+        root = self.root
+        formula = None if root is None else lambda total, known: root(total, known, "")
+        return program_of(self.kernel, self.body, self.epilogue.root.output, None, self.dtype, formula)
 
     def _plan(self) -> None:
         self.size = 8 if self.dtype == "float64" else 4
