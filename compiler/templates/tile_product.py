@@ -17,13 +17,14 @@ from ..codegen.finishing import Program, program_of
 from ..codegen.kernel import Call
 from ..codegen.terms import SUFFIX
 from ..codegen.units import even_shares
+from ..ir import Value
 from ..kernels.sizes import STACK_LIMIT
 from ..kernels.target import target
 from .product import DEPTH_BLOCK, MOST_UNITS, UNIT, Product, ProductWriter, Root
 
 UNROLLED = 4
 """Steps that a micro-kernel takes at a time."""
-SMALL_PITCH = 1 << 14
+COLLECTED = 1 << 14
 """Bytes of sums that a loop finishes at once."""
 ENOUGH = 8
 """Tiles of a band that are worth reading a panel from beyond the second-level cache."""
@@ -41,15 +42,17 @@ class TileProductWriter(ProductWriter):
     def _program(self) -> Program | None:
         if self.epilogue.root.output.dtype != self.dtype:
             return None
-        root = self.root
-        formula = None if root is None else lambda total, known: root(total, known, "")
+
+        def formula(total: str, known: dict[Value, str]) -> str:
+            return self.root(total, known, "") if self.root else total
+
         return program_of(self.kernel, self.body, self.epilogue.root.output, None, self.dtype, formula)
 
     def _plan(self) -> None:
         self.size = 8 if self.dtype == "float64" else 4
         p, tile = self.product, self.product.tile
-        self.panels = -(-p.columns // tile.columns)
-        self.tiles = -(-p.rows // tile.rows)
+        self.panels = max(1, -(-p.columns // tile.columns))
+        self.tiles = max(1, -(-p.rows // tile.rows))
         missing = self.tiles * tile.rows - p.rows
         self.full = self.tiles - missing if missing <= self.tiles else self.tiles - 1
         self.length = self._length()
@@ -68,7 +71,7 @@ class TileProductWriter(ProductWriter):
         p, tile = self.product, self.product.tile
         batches = math.prod(p.batches)
         work = batches * self.tiles * self.panels * tile.nanoseconds(p.depth)
-        wanted = max(1.0, min(MOST_UNITS, work / UNIT) / batches)
+        wanted = max(1.0, min(MOST_UNITS, work / UNIT) / max(1, batches))
         most, group, least = self._fitting()
         bands = max(-(-self.tiles // most), min(self.tiles, math.ceil(wanted / self.panels)))
         self.height = -(-self.tiles // bands)
@@ -78,7 +81,7 @@ class TileProductWriter(ProductWriter):
         shares = min(wanted / self.blocks, max(1, self.panels // least))
         self.chunk, self.group = even_shares(self.panels, shares, max(1, group))
         self.chunks = -(-self.panels // self.chunk)
-        self.units = batches * self.blocks * self.chunks
+        self.units = batches * self.blocks * self.chunks if p.rows * p.columns else 0
 
     def _fitting(self) -> tuple[int, int, int]:
         """The most tiles of a band, the most panels of a group, and the least panels of a unit."""
@@ -87,7 +90,7 @@ class TileProductWriter(ProductWriter):
         part = min(self.length, depth)
         line = tile.rows * p.left.view.itemsize
         area = tile.rows * tile.columns * self.size
-        room = STACK_LIMIT if self.program else SMALL_PITCH
+        room = STACK_LIMIT if self.program else COLLECTED
         waits = p.depth > self.length
         if self.panels * depth * tile.columns * p.right.view.itemsize <= caches.first // 2:
             # All columns stay in the first-level cache while rows pass.
@@ -95,8 +98,10 @@ class TileProductWriter(ProductWriter):
         most = caches.second // 2 // (line * depth)
         if most >= min(self.tiles, ENOUGH):
             # The rows stay in the second-level cache while all columns pass.
-            most = max(1, most if self.program else min(most, room // area))
-            return most, 1 if waits else self.panels if self.program else max(1, room // (area * most)), 1
+            most = max(1, min(most, room // area))
+            if waits:
+                return most, 1, 1
+            return most, self.panels if self.program else max(1, room // (area * most)), 1
         most = max(1, min(caches.second // 3 // (line * part), 2 * ENOUGH, room // (FEW * area)))
         group = max(1, room // (area * min(self.tiles, most)))
         return most, group, min(FEW, group)
@@ -105,9 +110,9 @@ class TileProductWriter(ProductWriter):
         self._divide()
         kernel, p, tile = self.kernel, self.product, self.product.tile
         area = tile.rows * tile.columns * self.size
-        kernel.line(f"sums = stack_{STACK_LIMIT}()")
+        kernel.line(f"sums = stack_{STACK_LIMIT if self.program else COLLECTED}()")
         if self.program is None:
-            kernel.line(f"tile = stack_{STACK_LIMIT}()")
+            kernel.line(f"tile = stack_{COLLECTED}()")
         names = {"rows": p.rows, "columns": p.columns, "depth": p.depth, "panels": self.panels, "tiles": self.tiles}
         names |= {"full": self.full, "height": self.height, "group": self.group, "length": self.length}
         names |= {"block": self.block, "blocks": self.blocks, "chunk": self.chunk, "chunks": self.chunks}
