@@ -21,6 +21,8 @@ from .packing import packed_copy
 
 BLOCK = 256
 """Keys that are looked at together, about."""
+QUERIES = 24
+"""Queries of a unit, about: keys and values come from the second-level cache once for all of them."""
 STACK = 56 << 10
 """Bytes of scores and sums of values."""
 _EXP = 1.2
@@ -70,7 +72,7 @@ class _Writer:
         self.pitch = self.sum_tile.columns * -(-self.columns // self.sum_tile.columns)
         tall = max(self.score_tile.rows, self.sum_tile.rows)
         most = STACK // (self.size * (self.width + self.pitch)) - 1
-        self.height = max(1, min(self.rows, 2 * tall, most))
+        self.height = max(1, min(self.rows, max(2, -(-QUERIES // tall)) * tall, most))
         self.blocks = -(-self.rows // self.height)
 
     def write(self) -> None:
