@@ -91,6 +91,7 @@ class _Tile:
         self.pixel = b.mul(pixel, I64(bytes_of(self.register)))
         finisher = Finisher(finish, self.memory, self.register, self.vectors, arguments[_OPERANDS:], find)
         inside = b.and_(b.icmp_signed("<=", low, I64(0)), b.icmp_signed(">=", high, I64(self.span)))
+        inside = b.and_(inside, b.icmp_signed(">=", self.rows, I64(self.pixels)))
         outside = self._element(self.block, self.pixels * self.width)
         b.store(self.start, outside, align=64)
         met = [b.and_(b.icmp_signed("<=", low, I64(i)), b.icmp_signed("<", I64(i), high)) for i in range(self.span)]
@@ -109,7 +110,7 @@ class _Tile:
             with b.if_else(b.icmp_signed(">=", left, I64(self.width)), likely=True) as (whole, part):
                 with whole, b.if_else(inside, likely=True) as (plain, at_edge):
                     with plain:
-                        finisher.rows(None, self._results(s, v, None, as_it_is), self.rows, self.block)
+                        finisher.rows(None, self._results(s, v, None, as_it_is), I64(self.pixels), self.block)
                     with at_edge:
                         finisher.rows(None, self._results(s, v, None, if_met), self.rows, self.block)
                 with part:
