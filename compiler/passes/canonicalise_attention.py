@@ -15,7 +15,7 @@ _NARROW = ("float16", "bfloat16")
 def attention(m: Match, e: Emitter) -> Value:
     """Scores and sums need float32's digits."""
     wide = [None if v is None else widen(e, v) for v in m.root.inputs]
-    return settle(e, e.emit("attention", *wide, scale=m.root.attrs["scale"]), m.output)
+    return settle(e, e.emit("attention", *wide, **m.root.attrs), m.output)
 
 
 REWRITES = (attention,)

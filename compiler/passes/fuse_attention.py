@@ -45,11 +45,21 @@ def _masked_twice(scores: OpPattern) -> OpPattern:
     return op("add", _masked(scores), "other", name="outer", commutes=True)
 
 
+def _chosen(scores: OpPattern) -> OpPattern:
+    return op("where", "keep", scores, number("fill"), name="chosen")
+
+
+def _left_out(scores: OpPattern) -> OpPattern:
+    return op("where", "drop", number("fill"), scores, name="chosen")
+
+
 def _fits(m: Match) -> bool:
     scores, value = m.node("scores").output, m["v"]
     rank = len(scores.shape)
     alike = m["q"].shape[:-2] == m["k"].shape[:-2] == value.shape[:-2] == scores.shape[:-2]
-    whole = all(m.node(name).output.type == scores.type for name in ("scaled", "masked", "outer") if name in m.named)
+    whole = all(
+        m.node(name).output.type == scores.type for name in ("scaled", "masked", "outer", "chosen") if name in m.named
+    )
     large = prod(scores.shape) >= LEAST and value.shape[-1] <= MOST_WIDTH
     divides = "divisor" not in m.values or m.number("divisor") != 0
     over_keys = m.node("softmax").attrs["axis"] == rank - 1
@@ -114,7 +124,11 @@ def _emitted(m: Match, e: Emitter, scale: float = 1.0) -> Value:
     (q, q_scale), (k, k_scale) = (_unscaled(m, e, m[name]) for name in "qk")
     made = next((node for node in e.nodes if node.outputs[0] is k), None)
     keys = _keys(k, e, made or m.graph.producer(k))
-    return e.emit("attention", q, keys, m["v"], _mask(m, e), scale=scale * q_scale * k_scale)
+    options = {"scale": scale * q_scale * k_scale}
+    if "chosen" not in m.named:
+        return e.emit("attention", q, keys, m["v"], _mask(m, e), **options)
+    keep = e.cast(m["keep"] if "keep" in m.values else e.emit("logical_not", m["drop"]), "uint8")
+    return e.emit("attention", q, keys, m["v"], _mask(m, e), keep, fill=float(m.number("fill")), **options)
 
 
 def _mask(m: Match, e: Emitter) -> Value | None:
@@ -138,6 +152,9 @@ REWRITES = tuple(
         (lambda scores: scores, "", ""),
         (_masked, "_and_masked", " and a mask"),
         (_masked_twice, "_and_masked_twice", " and two masks"),
+        (_chosen, "_and_chosen", ", some of them replaced by a number"),
+        (_left_out, "_and_left_out", ", some of them replaced by a number"),
+        (lambda scores: _chosen(_masked(scores)), "_masked_and_chosen", " and a mask, some replaced by a number"),
     )
     for name, scores, what in (
         ("plain", _SCORES, "scores"),

@@ -41,7 +41,8 @@ def attention(node: Node, lowering: Lowering) -> None:
 class _Writer:
     def __init__(self, node: Node, lowering: Lowering) -> None:
         self.node, self.lowering = node, lowering
-        query, key, value, *mask = (None if v is None else lowering.read(v) for v in node.inputs)
+        given = [None if v is None else lowering.read(v) for v in node.inputs]
+        query, key, value, mask, keep = (*given, None, None)[:5]
         assert query is not None and key is not None and value is not None
         *batches, self.rows, self.depth = query.shape
         self.batches = tuple(batches)
@@ -55,14 +56,13 @@ class _Writer:
         self.kernel = KernelBuilder("attention")
         scores = (*self.batches, self.rows, self.keys)
         # The largest of scores is the largest of unscaled ones only for a factor above 0.
-        self.scales_late = not (mask and mask[0] is not None) and node.attrs["scale"] > 0
+        self.scales_late = mask is None and keep is None and node.attrs["scale"] > 0
         self.views = {
             "query": query,
             "key": packed_copy(lowering, swapped(key), self.score_tile),
             "value": packed_copy(lowering, value, self.sum_tile),
         }
-        if mask and mask[0] is not None:
-            self.views["mask"] = mask[0].expanded(scores)
+        self.views |= {n: v.expanded(scores) for n, v in (("mask", mask), ("keep", keep)) if v is not None}
         self.result = lowering.write(node.output)
 
     def _plan(self) -> None:
@@ -81,6 +81,8 @@ class _Writer:
             kernel.source(name, view)
         kernel.target("result", self.result)
         scale = kernel.real("scale", self.node.attrs["scale"], self.suffix)
+        if "keep" in self.views:
+            kernel.real("fill", self.node.attrs["fill"], self.suffix)
         kernel.line(f"scores = stack_{(self.height + 1) * self.width * self.size}()")
         kernel.line(f"sums = stack_{(self.height + 1) * self.pitch * self.size}()")
         kernel.line(f"state = stack_{2 * self.height * self.size}()")
@@ -218,20 +220,25 @@ class _Writer:
         """The row's final scores, and the largest so far."""
         kernel, t = self.kernel, self.suffix
         kernel.line("best = old")
-        if "mask" in self.views:
-            kernel.line("mask_row = mask_at + (top + i) * mask_r + first" + self._times(self._mask_stride()))
+        for name in self._masks():
+            kernel.line(f"{name}_row = {name}_at + (top + i) * {name}_r + first{self._along(name)}")
         with kernel.block("for j in range(count)"):
             kernel.line(f"x = mul_{t}({score}, {scale})")
             if "mask" in self.views:
-                kernel.line(f"x = add_{t}(x, load_{t}(mask, mask_row + j{self._times(self._mask_stride())}))")
+                kernel.line(f"x = add_{t}(x, load_{t}(mask, mask_row + j{self._along('mask')}))")
+            if "keep" in self.views:
+                kernel.line(f"kept = u8_bool(load_u8(keep, keep_row + j{self._along('keep')}))")
+                kernel.line(f"x = select_{t}(kept, x, fill)")
             kernel.line(f"storerw_{t}(scores, base + j, x)")
             kernel.line(f"best = rmax_{t}(best, x)")
 
-    def _mask_stride(self) -> int:
-        return self.views["mask"].strides[-1]
+    def _masks(self) -> list[str]:
+        return [name for name in ("mask", "keep") if name in self.views]
 
-    def _times(self, stride: int) -> str:
-        return "" if stride == 1 else f" * {self.kernel.integer('mask_c', stride)}"
+    def _along(self, name: str) -> str:
+        """A mask's step from key to key, as a factor."""
+        stride = self.views[name].strides[-1]
+        return "" if stride == 1 else f" * {self.kernel.integer(f'{name}_c', stride)}"
 
     def _store(self) -> None:
         kernel, t = self.kernel, self.suffix

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from ..convert import double
+from ..convert import double, number
 from ..dims import Dim, product
 from ..registry import register_extension
 from ..rounding import narrow, widen
@@ -21,7 +22,8 @@ class Attention(Operator):
 
     With queries [..., s, d], keys [..., t, d] and values [..., t, e] the output is [..., s, e]. Softmax is over the
     keys; a row whose every score is minus infinity gives NaN. The mask is added to the scores [..., s, t], to which it
-    is broadcast. Source: Vaswani et al., "Attention Is All You Need", 2017.
+    is broadcast; then a score becomes ``fill`` where ``keep``, broadcast as well, is 0. Source: Vaswani et al.,
+    "Attention Is All You Need", 2017.
     """
 
     name = "attention"
@@ -30,8 +32,12 @@ class Attention(Operator):
         Operand("key", "query", "query", doc="the keys, [..., t, d]"),
         Operand("value", "query", "query", doc="the values, [..., t, e]"),
         Operand("mask", "query", (0, MAX_RANK), optional=True, doc="what is added to the scores [..., s, t]"),
+        Operand("keep", frozenset({"uint8"}), (0, MAX_RANK), optional=True, doc="which scores stay, [..., s, t]"),
     )
-    options = (Option("scale", double, 1.0, "factor of the scores, before the mask"),)
+    options = (
+        Option("scale", double, 1.0, "factor of the scores, before the mask"),
+        Option("fill", number, -math.inf, "what scores that do not stay become"),
+    )
     outputs = (Output(dtypes="query", rank="query"),)
 
     def infer(self, t: Types, a: Attrs) -> Sequence[TensorType]:
@@ -40,8 +46,10 @@ class Attention(Operator):
         expect_shape("key", t.key.shape, (*batches, keys, depth))
         if not same_shape(tuple(t.value.shape[:-2]), tuple(batches)) or not same_dim(keys, t.key.shape[-2]):
             fail(f"value has shape {text(t.value.shape)}, expected {text((*batches, t.key.shape[-2], width))}")
-        if t.mask is not None and not broadcastable_to(t.mask.shape, (*batches, rows, keys)):
-            fail(f"mask has shape {text(t.mask.shape)}, expected one that broadcasts to {text((*batches, rows, keys))}")
+        scores = (*batches, rows, keys)
+        for name, given in (("mask", t.mask), ("keep", t.keep)):
+            if given is not None and not broadcastable_to(given.shape, scores):
+                fail(f"{name} has shape {text(given.shape)}, expected one that broadcasts to {text(scores)}")
         return [TensorType(t.query.dtype, check_shape((*batches, rows, width), zero=True))]
 
     def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
@@ -53,6 +61,8 @@ class Attention(Operator):
             scores = np.matmul(widen(x.query), widen(x.key).swapaxes(-1, -2)) * a["scale"]
             if x.mask is not None:
                 scores = scores + widen(x.mask)
+            if x.keep is not None:
+                scores = np.where(np.asarray(x.keep) != 0, scores, np.asarray(a["fill"], scores.dtype))
             best = scores.max(-1, keepdims=True, initial=-np.inf)
             weights = np.exp(scores - best)
             return [narrow(np.matmul(weights / weights.sum(-1, keepdims=True), widen(x.value)), out[0])]

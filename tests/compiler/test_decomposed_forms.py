@@ -190,6 +190,10 @@ FORMS: dict[str, tuple[Build, list[str]]] = {
         lambda m: _attention(m, lambda s: m.add(m.add(s, _x(m, 1, 1, 1, 1024)), _x(m, 1024, 1024))),
         ["add", "attention"],
     ),
+    "attention with a mask of truth": (
+        lambda m: _attention(m, lambda s: m.where(m.constant(np.tri(1024), "bool"), s, m.constant(-1e9))),
+        ["attention"],
+    ),
 }  # fmt: skip
 
 

@@ -55,6 +55,28 @@ def test_masks_are_broadcast(shape: tuple[int, ...]) -> None:
     bench.check([_attention(bench, 5, 9, batches=(2, 3), mask=mask, scale=0.5)], NEAR)
 
 
+@pytest.mark.parametrize("shape", [(9,), (5, 1), (1, 3, 5, 9)])
+@pytest.mark.parametrize("mask", [None, np.ones((5, 9))])
+def test_scores_that_are_replaced(mask: Any, shape: tuple[int, ...]) -> None:
+    bench = Bench(Random(8))
+    keep = bench.operand(bench.numbers.random(shape) < 0.6, "uint8")
+    options = {"mask": mask, "scale": 0.5, "keep": keep}
+    outputs = [_attention(bench, 5, 9, batches=(2, 3), fill=fill, **options) for fill in (-np.inf, -2.0)]
+    bench.check(outputs, NEAR)
+
+
+def test_special_numbers_that_are_replaced() -> None:
+    """Neither NaN nor infinities of scores that do not stay are seen, and a row may have no others."""
+    bench = Bench(Random(9))
+    arrays = [bench.numbers.normal(size=(1, 300, 4)) for _ in range(3)]
+    arrays[1][0, ::7] = np.nan
+    keep = np.ones((300, 300))
+    keep[:, ::7] = keep[5] = 0
+    given = [bench.input(a, "float32") for a in arrays]
+    y = bench.maker.call("attention", *given, keep=bench.input(keep, "uint8"), fill=-1e9)
+    bench.check([y], NEAR)
+
+
 def test_causal_masks_and_rows_that_see_nothing() -> None:
     mask = np.triu(np.full((600, 600), -np.inf), 1)
     mask[3] = -np.inf

@@ -61,12 +61,27 @@ FOLDED |= {
     "divided, two masks": lambda m: _written_out(
         m, lambda m, s: m.add(m.add(m.div(s, m.constant(3.0)), _mask(m, KEYS)), _mask(m, 1, name="n"))
     ),
+    "chosen": lambda m: _written_out(m, lambda m, s: m.where(_keep(m, ROWS, KEYS), s, m.constant(-np.inf))),
+    "scaled, masked and chosen": lambda m: _written_out(
+        m,
+        lambda m, s: m.where(
+            _keep(m, KEYS, dtype="bool"), m.add(m.mul(s, m.constant(0.5)), _mask(m, KEYS)), m.constant(-1e9)
+        ),
+    ),
+    "left out": lambda m: _written_out(
+        m, lambda m, s: m.where(_keep(m, ROWS, 1), m.constant(-1e4), m.div(s, m.constant(4.0)))
+    ),
     "scaled queries": lambda m: _scaled_operands(m, lambda q: m.mul(q, m.constant(0.5)), lambda k: k),
     "divided keys": lambda m: _scaled_operands(m, lambda q: q, lambda k: m.div(k, m.constant(4.0))),
     "scaled operands before transposes": lambda m: _scaled_operands(
         m, lambda q: m.mul(m.constant(0.5), q), lambda k: m.mul(k, m.constant(0.25)), early=True
     ),
 }
+
+
+def _keep(m: Maker, *shape: int, dtype: str = "uint8") -> Value:
+    """Which scores stay: some of each row."""
+    return m.constant(np.random.default_rng(3).random(shape) < 0.3, dtype)
 
 
 def _scaled_operands(
@@ -107,6 +122,10 @@ LEFT: dict[str, tuple[Build, str | None]] = {
         lambda m: _written_out(m, lambda m, s: m.add(m.add(s, _mask(m, ROWS, 1)), _mask(m, 1, KEYS, name="n"))),
         None,
     ),
+    "a choice that makes more scores": (
+        lambda m: _written_out(m, lambda m, s: m.where(_keep(m, 2, ROWS, 1), s, m.constant(0.0))),
+        None,
+    ),
     "read twice": (_read_twice, "other nodes read what is between the products"),
 }
 
@@ -123,7 +142,9 @@ def test_graphs_are_as_expected() -> None:
 @pytest.mark.parametrize("name", FOLDED)
 def test_results_differ_by_rounding(name: str) -> None:
     before, after, context = _run(FOLDED[name])
-    assert [node.op for node in after.nodes if node.op not in ("transpose", "add")] == ["attention"]
+    assert [node.op for node in after.nodes if node.op not in ("transpose", "add", "cast", "logical_not")] == [
+        "attention"
+    ]
     numbers = np.random.default_rng(2)
     feeds = {v.name: numbers.normal(size=v.shape).astype(np.float32) for v in before.inputs}
     assert_near(*(interpret(g, context.constants, feeds) for g in (before, after)), 2e-6)

@@ -40,6 +40,18 @@ def test_the_definition(scale: float, mask_shape: tuple[int, ...] | None) -> Non
             np.testing.assert_allclose(got[b, h], _expected(q[b, h], k[b, h], v[b, h], full[b, h], scale), rtol=2e-5)
 
 
+@pytest.mark.parametrize("fill", [-math.inf, -2.0])
+@pytest.mark.parametrize("shape", [(4, 6), (6,), (4, 1)])
+def test_scores_that_are_replaced(shape: tuple[int, ...], fill: float) -> None:
+    q, k, v, mask = _numbers(4, 5), _numbers(6, 5, seed=1), _numbers(6, 7, seed=2), _numbers(4, 6, seed=3)
+    keep = (_numbers(*shape, seed=4) > -0.5).astype(np.uint8)
+    (got,) = outputs("attention", q, k, v, mask=mask, keep=keep, scale=0.5, fill=fill)
+    scores = np.where(np.broadcast_to(keep, (4, 6)), q @ k.T * 0.5 + mask, fill)
+    with np.errstate(invalid="ignore"):
+        powers = np.exp(scores - scores.max(1, keepdims=True))
+    np.testing.assert_allclose(got, powers / powers.sum(1, keepdims=True) @ v, rtol=2e-5)
+
+
 def test_rows_that_see_no_key() -> None:
     mask = np.float32([[-np.inf, -np.inf, -np.inf], [0, -np.inf, -np.inf]])
     (got,) = outputs("attention", _numbers(2, 4), _numbers(3, 4), values := _numbers(3, 2), mask=mask)

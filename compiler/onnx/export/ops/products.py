@@ -64,6 +64,9 @@ def attention(n: NodeWriter) -> Tensor:
     scores = n.call("Mul", n.call("MatMul", query, keys), n.scalar(n.attrs["scale"], query.dtype))
     mask = n.get("mask")
     scores = scores if mask is None else n.call("Add", scores, mask)
+    keep = n.get("keep")
+    if keep is not None:
+        scores = n.where(n.truth(keep), scores, n.scalar(n.attrs["fill"], query.dtype))
     return n.call("MatMul", n.call("Softmax", scores, axis=rank - 1), n["value"])
 
 

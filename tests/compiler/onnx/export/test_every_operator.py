@@ -40,7 +40,11 @@ CASES: dict[str, Case] = {
     **dict.fromkeys(("arg_max", "arg_min", "softmax", "cumulative_sum", "cumulative_product"), ([X], (1,), {})),
     **dict.fromkeys(("average_pool2d", "l2_pool2d", "max_pool2d"), ([IMAGE], (), {"window_dimensions": (2, 2)})),
     "acosh": ([X + 1], (), {}),
-    "attention": ({"query": X, "key": X[:, :2], "value": X[:, :2], "mask": X[0, :, :2]}, (), {"scale": 0.5}),
+    "attention": (
+        {"query": X, "key": X[:, :2], "value": X[:, :2], "mask": X[0, :, :2], "keep": BYTES[1:, :2]},
+        (),
+        {"scale": 0.5, "fill": -3.0},
+    ),
     "batch_normalization": ([X, X[0, :, 0], X[0, :, 1]], (), {}),
     "cast": ([X], ("int32",), {}),
     "bitcast": ([X], ("int32",), {}),
