@@ -31,13 +31,15 @@ from llvmlite import ir
 from numba.core import types
 
 from basalt.compiler.kernels.emit import I8, I16, I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.loops import POINTER, counted, internal_function
 
 __all__ = ["add_bytes", "add_short", "recipe", "widened"]
 
 _NAME = re.compile(r"bytetile_(\d+)x(\d+)x(\d+)_(vnni|pairs|quads|eights|plain)")
 _VNNI = {16: "llvm.x86.avx512.vpdpbusd.512", 8: "llvm.x86.avx512.vpdpbusd.256", 4: "llvm.x86.avx512.vpdpbusd.128"}
 _QUADS = {16: "llvm.x86.avx512.pmaddubs.w.512", 8: "llvm.x86.avx2.pmadd.ub.sw"}
+LINE = 64
+"""Bytes of a cache line."""
 _BOUNDED = {"quads": 1, "eights": 2}
 """The forms that add up in 16 bits, and the groups whose products these hold."""
 _PAIRS = {16: "llvm.x86.avx512.pmaddw.d.512", 8: "llvm.x86.avx2.pmadd.wd", 4: "llvm.x86.sse2.pmadd.wd"}
@@ -88,6 +90,8 @@ def _write(rows: int, vectors: int, lanes: int, form: str, e: Emitter, a: Sequen
 
     def whole(k: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
         k = b.mul(k, I64(steps))
+        if form in _BOUNDED or form == "pairs":
+            _prefetch(e, _byte(b, panel, b.mul(b.add(k, n), bytes_of_group)), 4 * vectors * lanes * steps)
         return groups(steps, _byte(b, panel, b.mul(k, bytes_of_group)), b.mul(k, I64(4 * size)), sums)
 
     def extra(k: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
@@ -105,6 +109,14 @@ def _write(rows: int, vectors: int, lanes: int, form: str, e: Emitter, a: Sequen
         for j in range(vectors):
             place = b.gep(acc, [b.add(start, I64(j * lanes))], source_etype=I32)
             b.store(sums[r * vectors + j], place, align=4)
+
+
+def _prefetch(e: Emitter, place: ir.Value, size: int) -> None:
+    """Have some bytes brought to the second-level cache: those of the next panel, on which few rows would wait."""
+    kinds = [POINTER, I32, I32, I32]
+    function = e.declare("llvm.prefetch.p0", ir.FunctionType(ir.VoidType(), kinds))
+    for at in range(0, size, LINE):
+        e.b.call(function, [_byte(e.b, place, I64(at)), I32(0), I32(2), I32(1)])
 
 
 def _byte(b: ir.IRBuilder, pointer: ir.Value, distance: ir.Value) -> ir.Value:
