@@ -121,6 +121,8 @@ class WindowsWriter(WindowPlaces):
         short = c.channels < SHORT_RUN and w.taps[1] > 1 and w.dilations[1] == 1
         self.copies = not self.even and (not neighbours or (short and self._patch(1, MOST_ROWS) <= PATCH))
         self.merged = self.copies and w.dilations[1] == 1
+        # Threads have small stacks, and a copy lies there too.
+        self.places = PLACES // 2 if self.copies else PLACES
         joined = self.merged or self.even
         self.taps = w.taps[0] * (1 if joined else w.taps[1])
         self.run = c.channels * (w.taps[1] if joined else 1)
@@ -146,7 +148,7 @@ class WindowsWriter(WindowPlaces):
         columns = self.vectors * target().lanes(8 * self.bytes)
         most = BLOCK // (columns * self.bytes) - MOST_ROWS
         if not self.even:
-            most = min(most, PLACES // (8 * self.taps) - MOST_ROWS)
+            most = min(most, self.places // (8 * self.taps) - MOST_ROWS)
         return min(most, max(FEWEST_PIXELS, IMAGE // (self.c.channels * self.bytes)))
 
     def _seen(self, pixels: int, axis: int) -> int:
@@ -259,7 +261,7 @@ class WindowsWriter(WindowPlaces):
         if self.even:
             kernel.line("step = image_x")
             return
-        kernel.line(f"places = stack_{PLACES}()")
+        kernel.line(f"places = stack_{self.places}()")
         kernel.line(f"step = taps * {self.tile.rows}")
         if self.copies:
             kernel.line(f"patch = stack_{PATCH}()")
