@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from llvmlite import ir
 from numba.core import types
@@ -70,9 +71,9 @@ def recipe(name: str) -> Recipe:
     return winograd_products.recipe(name)
 
 
-def _types(finish: Finish) -> list[object]:
+def _types(finish: Finish) -> list[Any]:
     """The types of a program's arguments with the y strides."""
-    found: list[object] = []
+    found: list[Any] = []
     for kind in [*finish.operands, *("y" * len(finish.stored))]:
         found += Finish((kind,), (), ()).types(_FLOAT) + [types.intp] * (kind in "xsy")
     return found

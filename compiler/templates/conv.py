@@ -140,7 +140,10 @@ def _with_neighbours(c: Convolution, lowering: Lowering) -> Convolution:
     if not c.places.channels_last:
         if c.window.outputs[1] == 1 or math.prod(c.window.taps) < WORTH_A_COPY or c.window.strides[1] > 2:
             return c
-        c = replace(c, places=_channels_last(c.places, lowering))
+        places, copies = channels_last(c.places, lowering)
+        c = replace(c, places=places)
+        for own, view in copies:
+            lowering.copy_later(own, view)
     if in_order:
         return c
     order = (n, h, w, g, i)
@@ -149,17 +152,17 @@ def _with_neighbours(c: Convolution, lowering: Lowering) -> Convolution:
     return replace(c, image=image)
 
 
-def _channels_last(places: Places, lowering: Lowering) -> Places:
-    """The same with results in places of their own, from where they are copied."""
+def channels_last(places: Places, lowering: Lowering) -> tuple[Places, list[tuple[View, View]]]:
+    """The same with results in places of their own, and from which to which they are to be copied."""
     epilogue = copy(places.epilogue)
     order = [places.layout.index(letter) for letter in "nhwc"]
     inverse = [order.index(axis) for axis in range(4)]
-    epilogue.results = []
+    epilogue.results, copies = [], []
     for value, view in places.epilogue.results:
         own = lowering.scratch(view.dtype, tuple(view.shape[axis] for axis in order)).permuted(inverse)
-        lowering.copy_later(own, view)
+        copies.append((own, view))
         epilogue.results.append((value, own))
-    return Places(epilogue, places.layout, places.bias)
+    return Places(epilogue, places.layout, places.bias), copies
 
 
 @template("conv_transpose2d", epilogue=True)

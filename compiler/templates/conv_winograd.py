@@ -9,7 +9,7 @@ memory that fits into a cache. See :mod:`basalt.compiler.kernels.winograd_layout
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..codegen.tiling import TileShape, lanes_of, tile_shape
 from ..ir import Value
 from ..kernels.winograd_layout import CHAIN, LINE, POINTS, TAPS, depth_of, transformed_weights
 from ..views import View
-from .conv import Convolution
+from .conv import Convolution, channels_last
 from .geometry import declare_bias
 
 GROUP = 128
@@ -43,6 +43,8 @@ CALL = 1.0
 """Nanoseconds of a tile and a point besides."""
 WEIGHTS = 14.0
 """Bytes of weights read in a nanosecond."""
+COPIED = 4.0
+"""Bytes of an image copied in a nanosecond into another order of its dimensions."""
 ADVANTAGE = 0.85
 """Part of the other kernels' time from which on this one is chosen."""
 LARGE_ADVANTAGE = 0.9
@@ -96,8 +98,16 @@ def winograd_call(c: Convolution, lowering: Lowering) -> Call | None:
     weights = lowering.constant_array(c.filter)
     if weights is None or not (np.abs(weights) < LARGEST).all():
         return None
+    copies: list[tuple[View, View]] = []
+    if not c.places.channels_last:
+        places, copies = channels_last(c.places, lowering)
+        c = replace(c, places=places)
     writer = _Writer(c, Plan.of(c, size))
-    return writer.write(lowering) if writer.suits else None
+    if not writer.suits:
+        return None
+    for own, view in copies:
+        lowering.copy_later(own, view)
+    return writer.write(lowering)
 
 
 def _possible(c: Convolution) -> bool:
@@ -106,7 +116,6 @@ def _possible(c: Convolution) -> bool:
         c.dtype == "float32"
         and c.groups == 1
         and c.filter.is_constant
-        and c.places.channels_last
         and w.taps == (TAPS, TAPS)
         and w.strides == w.dilations == (1, 1)
     )
@@ -124,7 +133,14 @@ def _best_size(c: Convolution) -> int:
 
 def _gains(c: Convolution, size: int) -> bool:
     others = math.prod(c.window.outputs) * TAPS**2 * c.channels * _columns(c) / (_rate() * OTHERS)
-    return image_time(c, size) < ADVANTAGE * others
+    moved = 0 if _has_neighbours(c) else c.channels * math.prod(c.window.inputs)
+    moved += 0 if c.places.channels_last else c.outputs * math.prod(c.window.outputs)
+    return image_time(c, size) + 4 * moved / COPIED < ADVANTAGE * others
+
+
+def _has_neighbours(c: Convolution) -> bool:
+    """Whether a pixel's channels are neighbours in memory."""
+    return c.image.strides[2] == 1 or c.channels == 1
 
 
 def _columns(c: Convolution) -> int:
@@ -185,7 +201,7 @@ class _Writer:
 
     def write(self, lowering: Lowering) -> Call:
         c, plan, kernel = self.c, self.plan, self.kernel
-        self.image = c.image if c.image.strides[2] == 1 or c.channels == 1 else _channels_last(c.image, lowering)
+        self.image = c.image if _has_neighbours(c) else _channels_last(c.image, lowering)
         self.filter = c.weights_view(lowering)
         columns, size = plan.tile.columns, plan.size
         self.weights = lowering.packed(

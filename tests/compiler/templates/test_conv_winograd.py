@@ -122,6 +122,19 @@ def test_operands_of_each_row_or_image(force: Force) -> None:
         check(m, {"x": numbers(1, image), "r": numbers(4, shape)}, z=z)
 
 
+@pytest.mark.parametrize("taken", [True, False])
+def test_channels_first(force: Force, taken: bool) -> None:
+    """Images and results are copied into and from the order of the tiles; a residual in the other order is not."""
+    force(4)
+    m, shape = Maker(), (2, 20, 13, 10)
+    x, f = m.input("x", "float32", shape), m.constant(numbers(2, (24, 20, 3, 3)))
+    y = m.conv2d(x, f, bias=m.constant(numbers(3, (24,))), padding=(1, 1, 1, 1))
+    z = m.relu(y) if taken else m.relu(m.add(y, m.input("r", "float32", y.shape)))
+    assert is_winograd(m, z=z, y=y) == taken
+    feeds = {"x": numbers(1, shape)} if taken else {"x": numbers(1, shape), "r": numbers(4, y.shape)}
+    check(m, feeds, z=z, y=y)
+
+
 @pytest.mark.parametrize("layout", ["oihw", "hwio", "ohwi", "ihwo"])
 def test_layouts_of_filters_and_images_with_channels_first(force: Force, layout: str) -> None:
     force(4)
