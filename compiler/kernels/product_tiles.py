@@ -227,10 +227,10 @@ class _Tile:
         b = self.b
         pairs, size = -(-rows // 2), bytes_of(self.s_type)
         second = self.memory.at(line, self.stride, self.s_type)
-        self._prefetch(line, 3)
-        self._prefetch(second, 3)
+        self._prefetch(line)
+        self._prefetch(second)
         for _ in range(UNROLLED):
-            self._prefetch(column, 2)
+            self._prefetch(column)
             column = self.memory.at(column, self.pace, self.v_type)
         following = b.add(row, I64(1))
         wraps = b.icmp_signed("==", following, I64(pairs))
@@ -242,10 +242,11 @@ class _Tile:
             column,
         ]
 
-    def _prefetch(self, place: ir.Value, locality: int) -> None:
+    def _prefetch(self, place: ir.Value) -> None:
+        """Fetch a line into the second-level cache: the first one has no room for it beside what is in use."""
         kinds: Sequence[ir.Type] = [POINTER, I32, I32, I32]
         function = self.e.declare("llvm.prefetch.p0", ir.FunctionType(ir.VoidType(), kinds))
-        self.b.call(function, [place, I32(0), I32(locality), I32(1)])
+        self.b.call(function, [place, I32(0), I32(2), I32(1)])
 
     def _places(self, s: ir.Value, bases: list[ir.Value]) -> list[ir.Value]:
         return [self._opaque(self.b.gep(s, [base], source_etype=I8)) for base in bases]
