@@ -16,9 +16,10 @@ from ..codegen.tiling import TileShape, lanes_of, tile_rows
 from ..ir import Node, Value
 from ..kernels.target import byte_products, target
 from ..views import View
+from .dot_product import DotProductWriter
 from .elementwise import decode
 from .matmul import Side, lower_product
-from .product import Matrix, Product, ProductWriter, merge_rows
+from .product import Matrix, Product, merge_rows
 from .quantization import quantization
 
 VECTORS = 2
@@ -216,7 +217,9 @@ def _rounded_floats(lowering: Lowering, view: View, chunk: int) -> View:
     return result.sliced((0,) * len(view.shape), view.shape, (1,) * len(view.shape))
 
 
-class _Writer(ProductWriter):
+class _Writer(DotProductWriter):
+    """Divides the work as for inner products, whose sums are collected as these are."""
+
     def __init__(self, product: Product, epilogue: Epilogue, bits: int, scales: View, zeros: View | float) -> None:
         super().__init__(product, epilogue, None)
         kernel, self.bits, self.scales, self.zeros = self.kernel, bits, scales, zeros
@@ -227,6 +230,7 @@ class _Writer(ProductWriter):
             kernel.real("zero", zeros, "f32")
         blocks, words = scales.shape[1], product.right.view.shape[1]
         kernel.parameter("scales_p", math.prod(scales.shape[1:]))
+        kernel.parameter("words_p", product.right.stride)
         kernel.parameter("groups", blocks)
         kernel.parameter("words", words // blocks)
 
@@ -237,9 +241,16 @@ class _Writer(ProductWriter):
         name = f"blocktile_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.bits}_{scale}_{'each' if each else 'one'}"
         self._each_tile(
             f"{name}(tile, (r - top) * pitch + (panel - first_panel) * {tile.columns}, pitch, height * pitch, count, "
-            "left, left_at + r * left_r, left_r, depth, right, panel * right_p, scales, panel * scales_p, "
+            "left, left_at + r * left_r, left_r, depth, right, panel * words_p, scales, panel * scales_p, "
             f"{'zeros, panel * scales_p' if each else 'zero'}, groups, words)"
         )
+
+    def _each_tile(self, text: str) -> None:
+        kernel, rows = self.kernel, self.product.tile.rows
+        panels = kernel.block("for panel in range(first_panel, last_panel)")
+        with panels, kernel.block(f"for r in range(top, bottom, {rows})"):
+            kernel.line(f"count = min({rows}, bottom - r)")
+            kernel.line(text)
 
 
 class _RoundedWriter(_Writer):
@@ -264,6 +275,6 @@ class _RoundedWriter(_Writer):
             f"(r - top) * pitch + (panel - first_panel) * {tile.columns}, pitch, height * pitch, count, "
             "left, left_at + r * left_r, left_r, "
             "marks, (left_at + r * left_r) // depth * marks_r, left_r // depth * marks_r, "
-            f"right, panel * right_p, scales, panel * scales_p, {'zeros, panel * scales_p' if each else 'zero'}, "
+            f"right, panel * words_p, scales, panel * scales_p, {'zeros, panel * scales_p' if each else 'zero'}, "
             "groups, pieces)"
         )
