@@ -52,8 +52,8 @@ def recipe(name: str) -> Recipe:
         return fourier_halves.recipe(name)
     radix, form, lanes, register = match.groups()
     index, pointer = types.intp, types.voidptr
-    operands = (pointer, index, index, pointer, index, index, pointer, index, index, index)
-    operands += (pointer, index) * _EXTRA.get(form, 0)
+    extra = (pointer, index) * _EXTRA.get(form, 0)
+    operands = (pointer, index, index, pointer, index, index, pointer, index, index, index, *extra)
 
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
         _Pass(int(radix), form, int(lanes), register, e, arguments).write()

@@ -106,8 +106,8 @@ def _gathered(own: list[tuple[Value, int]]) -> ir.Value:
     if len(own) == 1:
         return sources[0].e.b.extract_element(sources[0].raw, I32(own[0][1]))
     if len(sources) > 2:
-        halves = [Value(sources[0].e, _gathered(part)) for part in (own[: len(own) // 2], own[len(own) // 2 :])]
-        return shuffled(*halves, range(len(own))).raw
+        low, high = (Value(sources[0].e, _gathered(part)) for part in (own[: len(own) // 2], own[len(own) // 2 :]))
+        return shuffled(low, high, range(len(own))).raw
     x, y = sources[0], sources[-1]
     size = x.raw.type.count
     return shuffled(x, y, [lane + (size if value is not x else 0) for value, lane in own]).raw

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +96,8 @@ class Stft(Operator):
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         numbers = _complex(np.asarray(x.input))
-        places = np.arange(out[0].shape[1])[:, None] * a["step"] + np.arange(a["length"])
+        count: Any = out[0].shape[1]
+        places = np.arange(count)[:, None] * a["step"] + np.arange(a["length"])
         frames = numbers[:, places]
         if x.window is not None:
             frames = frames * np.asarray(x.window)
