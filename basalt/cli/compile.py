@@ -154,8 +154,8 @@ def _print(sizes: Sizes, entries: list[Compiled], tuned: TuningReport | None, se
     found = len(entries) - len(compiled)
     folder = cache_info().folder
     if as_json:
-        report = {"shapes": sizes.shapes, "dims": sizes.dims, "seconds": seconds, "cache": folder}
-        counts = {"compiled": len(compiled), "found": found, "compile_seconds": sum(compiled)}
+        report: dict[str, Any] = {"shapes": sizes.shapes, "dims": sizes.dims, "seconds": seconds, "cache": folder}
+        counts: dict[str, Any] = {"compiled": len(compiled), "found": found, "compile_seconds": sum(compiled)}
         if tuned is not None:
             changed = [change._asdict() for change in tuned.changed]
             counts |= {"tuning": {"trials": tuned.trials, "seconds": tuned.seconds, "changed": changed}}

@@ -18,7 +18,7 @@ __all__ = ["ask_for_interleaving"]
 _VECTORS = 2
 
 
-class _LoopMetadata(ir.MDValue):  # type: ignore[misc]
+class _LoopMetadata(ir.MDValue):
     """A node whose first operand is itself, as LLVM wants of those that describe a loop."""
 
     def descr(self, buffer: list[str]) -> None:

@@ -153,7 +153,8 @@ def converted(b: ir.IRBuilder, value: ir.Value, type_: Any, to: Any) -> ir.Value
     """
     if type_ == to or isinstance(value.type, ir.PointerType):
         return _same(value, type_, to)
-    before, after = ({types.boolean: types.uint8}.get(t, t) for t in (type_, to))
+    numbers: dict[Any, Any] = {types.boolean: types.uint8}
+    before, after = (numbers.get(t, t) for t in (type_, to))
     if to == types.boolean:
         zero = ir.Constant(value.type, 0)
         return (
@@ -161,13 +162,14 @@ def converted(b: ir.IRBuilder, value: ir.Value, type_: Any, to: Any) -> ir.Value
             if isinstance(before, types.Integer)
             else b.fcmp_unordered("!=", value, zero)
         )
-    if isinstance(before, types.Integer) and isinstance(after, types.Integer):
+    is_whole, becomes_whole = isinstance(before, types.Integer), isinstance(after, types.Integer)
+    if is_whole and becomes_whole:
         width = ir.IntType(after.bitwidth)
         if width.width <= value.type.width:
             return b.trunc(value, width) if width.width < value.type.width else value
         return b.sext(value, width) if before.signed and type_ != types.boolean else b.zext(value, width)
     result = {types.float32: ir.FloatType(), types.float64: ir.DoubleType()}.get(after)
-    if isinstance(before, types.Integer) and result is not None:
+    if is_whole and result is not None:
         return b.sitofp(value, result) if before.signed and type_ != types.boolean else b.uitofp(value, result)
     if before in (types.float32, types.float64) and result is not None:
         return b.fpext(value, result) if after == types.float64 else b.fptrunc(value, result)

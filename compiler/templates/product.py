@@ -79,6 +79,11 @@ def product_call(product: Product, epilogue: Epilogue, root: Root | None = None)
 class ProductWriter:
     """What the kernels of products have in common, however they compute the sums."""
 
+    panels: int
+    """Panels of columns."""
+    group: int
+    """Panels that are summed up before their results are finished."""
+
     def __init__(self, product: Product, epilogue: Epilogue, root: Root | None) -> None:
         self.product, self.epilogue = product, epilogue
         self.kernel = KernelBuilder("+".join([epilogue.root.op, *(n.op for n in epilogue.nodes)]))

@@ -87,7 +87,8 @@ class Resampling:
                     if axis.axis == 3:
                         self._look_up(axis, "j")
                 if self.rows:
-                    value = self._blend(*(f"loadrw_{self.register}(row, {side}1)" for side in SIDES), "weight1")
+                    load = f"loadrw_{self.register}"
+                    value = self._blend(f"{load}(row, {SIDES[0]}1)", f"{load}(row, {SIDES[1]}1)", "weight1")
                 else:
                     value = self._linear() if self.linear else self._element("low0", "low1")
                 self.body.store(self.result, self.result.index(-1, "j"), value)
@@ -115,8 +116,8 @@ class Resampling:
         """The blend along the first axis of all elements of a row of the input, in scratch memory."""
         base, step = self.given.base, "" if self.source.strides[3] == 1 else " * step"
         with self.kernel.block("for i in range(width)"):
-            sides = [self.body.load(self.given, f"{base} + i{step} + {side}0") for side in SIDES]
-            self.kernel.line(f"storerw_{self.register}(row, i, {self._blend(*sides, 'weight0')})")
+            low, high = (self.body.load(self.given, f"{base} + i{step} + {side}0") for side in SIDES)
+            self.kernel.line(f"storerw_{self.register}(row, i, {self._blend(low, high, 'weight0')})")
 
     def _look_up(self, axis: _Axis, index: str) -> None:
         for table in axis.tables:
