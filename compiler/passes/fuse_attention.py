@@ -70,8 +70,8 @@ def _adds_small_masks(m: Match) -> bool:
     """Whether the sum of two masks, if there are two, is no larger than one of them."""
     if "other" not in m.values:
         return True
-    shapes = [m[name].shape for name in ("mask", "other")]
-    return prod(broadcast(*shapes)) <= max(map(prod, shapes))
+    some, other = m["mask"].shape, m["other"].shape
+    return broadcast(some, other) in (some, other)
 
 
 def _alone(m: Match) -> bool:
