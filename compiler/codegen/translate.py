@@ -18,7 +18,7 @@ from numba.core import types
 from basalt.errors import BasaltError
 
 from ..kernels.emit import I64, Emitter, Features, Recipe
-from ..kernels.expressions import Expression, Typed, as_boolean, converted, is_simple
+from ..kernels.expressions import Expression, Typed, as_boolean, is_simple
 from .interleaving import ask_for_interleaving
 
 __all__ = ["Untranslatable", "parsed", "translate"]
@@ -216,7 +216,8 @@ class _Translator:
                 self.variables[name] = self.b.alloca(held.type, name=name), kind
         place, expected = self.variables[name]
         if kind != expected:
-            held = converted(self.b, held, kind, expected)
+            # Numba makes variables of their own of what has one name and several types.
+            raise Untranslatable(f"{name} is of {kind}, and of {expected} before")
         self.b.store(held, place)
 
     def _name(self, target: ast.expr) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
+from basalt.ops.dims import Shape
 from basalt.ops.shapes import broadcast
 
 from ..ir import Graph, Node, Value
@@ -71,7 +72,11 @@ def _adds_small_masks(m: Match) -> bool:
     if "other" not in m.values:
         return True
     some, other = m["mask"].shape, m["other"].shape
-    return broadcast(some, other) in (some, other)
+    return _elements(broadcast(some, other)) <= max(_elements(some), _elements(other))
+
+
+def _elements(shape: Shape) -> int:
+    return prod(int(size) for size in shape)
 
 
 def _alone(m: Match) -> bool:

@@ -160,14 +160,14 @@ class _Writer:
         kernel, h, rank = self.kernel, self.held, len(self.sizes)
         kernel.line("count = 0")
         for axis in range(rank):
-            kernel.open(f"for t{axis} in range({axis * self.taps}, {(axis + 1) * self.taps})")
-            kernel.line(f"k{axis} = loadrw_i64(index, t{axis})")
+            kernel.open(f"for tap{axis} in range({axis * self.taps}, {(axis + 1) * self.taps})")
+            kernel.line(f"k{axis} = loadrw_i64(index, tap{axis})")
         with kernel.block("if " + " and ".join(f"k{axis} >= 0" for axis in range(rank))):
             place = " + ".join(f"k{axis} * {self.x[2 + axis]}" for axis in range(rank))
             kernel.line(f"storerw_i64(at, count, from_x + {place})")
-            weight = f"loadrw_{h}(weight, t0)"
+            weight = f"loadrw_{h}(weight, tap0)"
             for axis in range(1, rank):
-                weight = f"mul_{h}({weight}, loadrw_{h}(weight, t{axis}))"
+                weight = f"mul_{h}({weight}, loadrw_{h}(weight, tap{axis}))"
             kernel.line(f"storerw_{h}(factor, count, {weight})")
             kernel.line("count += 1")
         kernel.close(rank)
