@@ -7,6 +7,7 @@ never written to memory.
 from __future__ import annotations
 
 from math import prod
+from typing import cast
 
 from basalt.ops.dims import Shape
 from basalt.ops.shapes import broadcast
@@ -76,7 +77,7 @@ def _adds_small_masks(m: Match) -> bool:
 
 
 def _elements(shape: Shape) -> int:
-    return prod(int(size) for size in shape)
+    return prod(cast("tuple[int, ...]", shape))
 
 
 def _alone(m: Match) -> bool:
