@@ -30,7 +30,7 @@ class Settings:
             ``budget`` seconds.
         turn: about how many seconds a turn lasts; a call that is longer is made once.
         limit: seconds of a call over which only a part of the case is measured, where a case has parts.
-        gap: seconds between turns, for threads of the last one that still spin.
+        gap: seconds between turns, for threads of the last one that still spin: ONNX Runtime's do for tens of milliseconds.
         timeout: seconds after which a worker that does not answer is given up.
         launches: how often all processes are started anew.
         clock: ``wall``, or ``cpu``: seconds that the process's threads computed, whatever neighbours took meanwhile.
@@ -41,7 +41,7 @@ class Settings:
     turn: float = 0.03
     budget: float = 60.0
     limit: float = 4.0
-    gap: float = 0.004
+    gap: float = 0.06
     timeout: float = 900.0
     launches: int = 1
     seed: int = 0
