@@ -30,7 +30,7 @@ class Settings:
             ``budget`` seconds.
         turn: about how many seconds a turn lasts; a call that is longer is made once.
         limit: seconds of a call over which only a part of the case is measured, where a case has parts.
-        gap: seconds between turns, for threads of the last one that still spin: ONNX Runtime's do for tens of milliseconds.
+        gap: seconds between turns, for threads of the last one that still spin (ONNX Runtime's: tens of milliseconds).
         timeout: seconds after which a worker that does not answer is given up.
         launches: how often all processes are started anew.
         clock: ``wall``, or ``cpu``: seconds that the process's threads computed, whatever neighbours took meanwhile.
