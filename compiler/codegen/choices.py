@@ -148,8 +148,7 @@ def _decided(place: int, options: tuple[int, ...], best: int, cost: Callable[[in
         found = None
     if _STATE.decisions is not None:
         made = best if found is None else found
-        limit = None if cost is None else NEAR * cost(best)
-        others = tuple(o for o in options if o != made and (cost is None or limit is None or cost(o) <= limit))
+        others = tuple(o for o in options if o != made and (cost is None or cost(o) <= NEAR * cost(best)))
         _STATE.decisions.append(Decision(key, made, others))
     return found
 

@@ -28,8 +28,8 @@ def linear(m: Match) -> Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
-    """A conv2d, conv_transpose2d or gemm node."""
+class Weighted:
+    """A node that multiplies its input by weights and may add a bias."""
 
     node: Node
 
@@ -40,6 +40,11 @@ class Linear:
     @property
     def bias(self) -> Value | None:
         return self.node.inputs[2] if len(self.node.inputs) > 2 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Linear(Weighted):
+    """A conv2d, conv_transpose2d or gemm node."""
 
     @property
     def beta(self) -> float:

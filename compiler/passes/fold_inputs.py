@@ -15,7 +15,7 @@ import numpy as np
 from basalt.ops import numpy_dtype
 
 from ..ir import Graph, Node, Value
-from .affine import Affine
+from .affine import Affine, Weighted
 from .context import Context
 from .emitter import Emitter
 from .fold_normalisation import along_channels, arithmetic, normalization
@@ -48,18 +48,8 @@ def fold_inputs(graph: Graph, context: Context) -> Graph:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(Weighted):
     """A conv2d, gemm or matmul node as a linear function of its input's channels."""
-
-    node: Node
-
-    @property
-    def weights(self) -> Value:
-        return self.node.present[1]
-
-    @property
-    def bias(self) -> Value | None:
-        return self.node.inputs[2] if len(self.node.inputs) > 2 else None
 
     @property
     def channel_axis(self) -> int:
