@@ -18,7 +18,7 @@ from ..kernels.emit import features_of
 from ..kernels.namespace import recipe
 from .translate import Untranslatable, translate
 
-__all__ = ["compile_source"]
+__all__ = ["assembly_of", "compile_source"]
 
 _ENTRY = "kernel"
 
@@ -40,6 +40,26 @@ def compile_source(code: KernelCode) -> bytes:
     return object_code
 
 
+def assembly_of(code: KernelCode) -> str:
+    """The assembly of the object code that :func:`compile_source` makes, with LLVM's comments on loops and spills.
+
+    Raises BasaltError as that does.
+    """
+    filename = f"<basalt assembly {code.key[:12]}>"
+    machine: Any = cpu_target.target_context.codegen()._tm
+    try:
+        with global_compiler_lock:
+            module = _optimised(*_module(code, filename))
+            machine.set_asm_verbosity(True)
+            try:
+                text: str = machine.emit_assembly(module)
+            finally:
+                machine.set_asm_verbosity(False)
+    except Exception as error:
+        raise BasaltError(_explain(code, error)) from error
+    return text
+
+
 def _module(code: KernelCode, filename: str) -> tuple[llvm.ModuleRef, str]:
     """The kernel's module, not optimised yet, and the name of its function."""
     target: Any = cpu_target.target_context
@@ -58,7 +78,13 @@ def _module(code: KernelCode, filename: str) -> tuple[llvm.ModuleRef, str]:
 
 
 def _emit(module: llvm.ModuleRef, entry: str) -> bytes:
-    """Optimise a module with all functions but ``entry`` made internal, for the object code."""
+    """The object code of a module."""
+    code: bytes = cpu_target.target_context.codegen()._tm.emit_object(_optimised(module, entry))
+    return code
+
+
+def _optimised(module: llvm.ModuleRef, entry: str) -> llvm.ModuleRef:
+    """The module, optimised with all functions but ``entry`` made internal, which takes the kernels' symbol."""
     codegen: Any = cpu_target.target_context.codegen()
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != entry:
@@ -67,8 +93,7 @@ def _emit(module: llvm.ModuleRef, entry: str) -> bytes:
     passes.run(module, builder)
     _check_imports(module)
     module.get_function(entry).name = KERNEL_SYMBOL
-    code: bytes = codegen._tm.emit_object(module)
-    return code
+    return module
 
 
 def _check_imports(module: llvm.ModuleRef) -> None:
