@@ -15,6 +15,7 @@ class Kind(IntEnum):
     """
 
     GRAPH = 1
+    PROGRAM = 2
     ESTIMATOR = 3
     MODULE = 4
 

@@ -22,6 +22,8 @@ from .kind_numbers import ESTIMATOR_KINDS, MODULE_KINDS, Kind
 from .module_data import ModuleData, read_module, write_module
 from .payload_reader import PayloadReader
 from .payload_writer import PayloadWriter
+from .program.codec import read_program, write_program
+from .program.data import ProgramParts
 
 __all__ = ["Codec", "Kind", "codec_of", "known_kinds", "read_payload", "register_codec", "write_payload"]
 
@@ -41,6 +43,7 @@ class Codec:
 
 _codecs: dict[int, Codec] = {
     Kind.GRAPH: Codec(Kind.GRAPH, GraphData, write_graph, read_graph),
+    Kind.PROGRAM: Codec(Kind.PROGRAM, ProgramParts, write_program, read_program),
     **{k: Codec(k, EstimatorData, write_estimator, partial(read_estimator, kind=k)) for k in ESTIMATOR_KINDS},
     **{k: Codec(k, ModuleData, write_module, partial(read_module, kind=k)) for k in MODULE_KINDS},
 }

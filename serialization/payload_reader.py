@@ -152,6 +152,20 @@ class PayloadReader:
         values.flags.writeable = False
         return values
 
+    def rest(self) -> np.ndarray:
+        """Align, then read all bytes that are left, as a read-only uint8 vector."""
+        self.align()
+        start = self._advance(self.remaining)
+        return self._array[start:]
+
+    def embedded(self, size: int, alignment: int) -> PayloadReader:
+        """Skip zeros up to a multiple of ``alignment`` from the payload's start; a reader of ``size`` bytes there."""
+        padding = self._advance(-self._position % alignment)
+        if any(self._bytes[padding : self._position]):
+            self.fail("padding holds something else than zeros", padding)
+        start = self._advance(size)
+        return PayloadReader(self._array[start : start + size], f"{self._source}: byte {HEADER_SIZE + start} on")
+
     def expect_end(self) -> None:
         """Fail unless every byte was read."""
         if self.remaining:

@@ -11,7 +11,7 @@ import numpy as np
 from basalt.errors import ValidationError
 
 from .arrays import array_chunks
-from .dtypes import DType, dtype_of
+from .dtypes import DTYPES, DType, dtype_of
 from .field_path import FieldPath, quote
 from .header import ALIGNMENT, HEADER_SIZE
 
@@ -107,6 +107,23 @@ class PayloadWriter:
         dtype = self.dtype_of(array)
         self._append((array, dtype), dtype.byte_count(array.size))
 
+    def raw(self, data: np.ndarray) -> None:
+        """Write a uint8 vector as it is, without a length; it is read when the file is written."""
+        self._append((data, DTYPES["uint8"]), len(data))
+
+    def embed(self, other: PayloadWriter, alignment: int) -> None:
+        """Pad with zeros up to a multiple of ``alignment`` from the payload's start, then write what ``other`` holds.
+
+        ``alignment`` is a multiple of 64, so that arrays stay aligned.
+        """
+        self._tail += bytes(-self.size % alignment)
+        for segment in (*other._segments, other._tail):
+            if isinstance(segment, tuple):
+                array, dtype = segment
+                self._append(segment, dtype.byte_count(array.size))
+            elif segment:
+                self._append(segment, len(segment))
+
     def dtype_of(self, array: np.ndarray) -> DType:
         """The element type of ``array``; fails on what is no array and on types that the format does not know."""
         if not isinstance(array, np.ndarray):
@@ -128,7 +145,7 @@ class PayloadWriter:
             elif segment:
                 yield np.frombuffer(segment, np.uint8)
 
-    def _append(self, segment: bytes | tuple[np.ndarray, DType], size: int) -> None:
+    def _append(self, segment: bytes | bytearray | tuple[np.ndarray, DType], size: int) -> None:
         if self._tail:
             self._segments.append(self._tail)
             self._flushed += len(self._tail)

@@ -23,18 +23,19 @@ Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | Bi
 _CHUNK = 1 << 24
 
 
-def open_source(source: Source) -> tuple[np.ndarray, str]:
+def open_source(source: Source, *, soon: bool = True) -> tuple[np.ndarray, str]:
     """The whole content of ``source`` as a read-only uint8 vector, 64-byte aligned, and its name for messages.
 
     A file is mapped and stays mapped while an array refers to it; bytes and file objects are copied once, for the
-    alignment's sake and so that nobody changes the model's weights through them.
+    alignment's sake and so that nobody changes the model's weights through them. ``soon`` says that all of it is about
+    to be read.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _copy_bytes(source), "<bytes>"
     if hasattr(source, "read"):
         return _read_file_object(cast(BinaryIO, source))
     path = path_text(source)
-    return _map_file(path), path
+    return _map_file(path, soon), path
 
 
 def read_start(path: str, size: int) -> bytes:
@@ -53,7 +54,7 @@ def size_of(path: str) -> int:
         return status.st_size
 
 
-def _map_file(path: str) -> np.ndarray:
+def _map_file(path: str, soon: bool) -> np.ndarray:
     with io_errors("load", path):
         # Opening a pipe would wait for its writer, so the kind of file is asked first.
         require_regular(os.stat(path))
@@ -66,7 +67,7 @@ def _map_file(path: str) -> np.ndarray:
             except ValueError as error:
                 raise ModelFormatError(f"{path}: the file shrank while it was opened") from error
             # The checksum is about to read it all: 2.5 times as fast where the file is not in memory yet.
-            if hasattr(mmap, "MADV_WILLNEED"):
+            if soon and hasattr(mmap, "MADV_WILLNEED"):
                 with contextlib.suppress(OSError):
                     mapping.madvise(mmap.MADV_WILLNEED)
     return np.frombuffer(mapping, np.uint8)
