@@ -3,12 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
 
 from .executor import Executor
 from .layout import KERNEL_SYMBOL
 from .native import load_object
 
-__all__ = ["LoadedCode", "LoadedKernel"]
+__all__ = ["Code", "LoadedCode", "LoadedKernel"]
+
+
+class Code(Protocol):
+    """A program's machine code in memory, which stays there as long as this object lives."""
+
+    @property
+    def executor(self) -> Executor:
+        """What runs the program's rows."""
+        ...
+
+    @property
+    def addresses(self) -> np.ndarray:
+        """int64 [kernels]: the address of each kernel, in the order of the program's."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the machine code takes."""
+        ...
 
 
 class LoadedKernel:
@@ -36,6 +59,11 @@ class LoadedCode:
     def from_objects(cls, executor: bytes, kernels: Sequence[bytes]) -> LoadedCode:
         """Loads object code, as :attr:`Executor.code` and :attr:`LoadedKernel.code` gave it."""
         return cls(Executor(executor), [LoadedKernel(code) for code in kernels])
+
+    @cached_property
+    def addresses(self) -> np.ndarray:
+        """int64 [kernels]: the address of each kernel."""
+        return np.array([kernel.address for kernel in self.kernels], np.int64)
 
     @property
     def nbytes(self) -> int:

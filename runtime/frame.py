@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
 import numpy as np
 
 from . import layout
-from .code import LoadedCode
+from .code import Code
 from .dtypes import numpy_dtype
 from .environment import ALIGNED, C_CONTIGUOUS, WRITEABLE, environment
 from .layout import WORD, Patch, Region, Tensor
-from .memory import aligned_empty, aligned_words, usable_constant
+from .memory import aligned_empty, aligned_words
 from .schedule import Schedule
-from .spec import ProgramSpec, SlotKind, TensorSpec
+from .spec import Described, SlotKind, TensorSpec
+from .tables import ProgramTables, RowColumn
 
 __all__ = ["Frame", "FramePlan"]
 
@@ -22,20 +22,25 @@ __all__ = ["Frame", "FramePlan"]
 class FramePlan:
     """What the frames of a program have in common: table contents, expected tensors, places to patch."""
 
-    def __init__(self, spec: ProgramSpec, code: LoadedCode) -> None:
+    def __init__(self, spec: Described, code: Code) -> None:
         self.code = code
-        self.rows = spec.rows
+        self.rows = spec.tables.rows
         self.arena_bytes = spec.arena_bytes
-        self.constants = tuple(usable_constant(constant) for constant in spec.constants)
+        self.constants = spec.memory
         self.input_count = len(spec.inputs)
         self.tensor_count = len(spec.inputs) + len(spec.outputs)
-        self.kernels = np.array([code.kernels[row.kernel].address for row in spec.rows], np.int64)
-        self.table_starts = np.cumsum([0, *(len(row.slots) for row in spec.rows)])[:-1]
-        self._describe_tensors(spec)
-        self._fill_tables(spec)
+        self.kernels = code.addresses[self.rows[:, RowColumn.KERNEL]]
+        self.table_starts = np.cumsum(self.rows[:, RowColumn.SLOTS]) - self.rows[:, RowColumn.SLOTS]
+        self._describe_tensors((*spec.inputs, *spec.outputs))
+        self._fill_tables(spec.tables)
 
-    def _describe_tensors(self, spec: ProgramSpec) -> None:
-        specs = (*spec.inputs, *spec.outputs)
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of the constants, each counted once."""
+        sizes = dict(zip(self.constants.addresses.tolist(), self.constants.sizes.tolist()))
+        return sum(sizes.values())
+
+    def _describe_tensors(self, specs: Sequence[TensorSpec]) -> None:
         self._sizes = [np.array(tensor.shape, np.int64) for tensor in specs]
         self.dtypes = [numpy_dtype(tensor.dtype) for tensor in specs]
         self.tensors = np.zeros((len(specs), Tensor.WORDS), np.int64)
@@ -46,27 +51,15 @@ class FramePlan:
         flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if index >= self.input_count else 0)
         return id(self.dtypes[index]), len(tensor.shape), self._sizes[index].ctypes.data, flags, tensor.nbytes
 
-    def _fill_tables(self, spec: ProgramSpec) -> None:
-        slots = [slot for row in spec.rows for slot in row.slots]
-        self.tables = np.zeros(len(slots), np.int64)
-        arena: list[int] = []
-        patches: list[tuple[int, int, int]] = []
-        for entry, slot in enumerate(slots):
-            if slot.kind is SlotKind.FLOAT:
-                (self.tables[entry],) = struct.unpack("<q", struct.pack("<d", slot.value))
-                continue
-            value = int(slot.value)
-            if slot.kind is SlotKind.INPUT:
-                patches.append((entry, slot.index, value))
-            elif slot.kind is SlotKind.OUTPUT:
-                patches.append((entry, self.input_count + slot.index, value))
-            elif slot.kind is SlotKind.CONST:
-                value += self.constants[slot.index].ctypes.data
-            elif slot.kind is SlotKind.ARENA:
-                arena.append(entry)
-            self.tables[entry] = value
-        self.arena_entries = np.array(arena, np.int64)
-        self.patches = np.array(patches, np.int64).reshape(-1, Patch.WORDS)
+    def _fill_tables(self, tables: ProgramTables) -> None:
+        kinds, indices = tables.slot_kinds, tables.slot_indices
+        self.tables = tables.slot_values.copy()
+        constants = np.flatnonzero(kinds == SlotKind.CONST)
+        self.tables[constants] += self.constants.addresses[indices[constants]]
+        self.arena_entries = np.flatnonzero(kinds == SlotKind.ARENA)
+        bound = np.flatnonzero(kinds <= SlotKind.OUTPUT)
+        tensors = indices[bound] + np.where(kinds[bound] == SlotKind.OUTPUT, self.input_count, 0)
+        self.patches = np.ascontiguousarray(np.stack([bound, tensors, self.tables[bound]], axis=1), np.int64)
 
 
 class Frame:
@@ -85,8 +78,8 @@ class Frame:
         self.rows = aligned_words(len(plan.rows) * layout.Row.WORDS).reshape(-1, layout.Row.WORDS)
         self.rows[:, layout.Row.KERNEL] = plan.kernels
         self.rows[:, layout.Row.TABLE] = self.tables.ctypes.data + WORD * plan.table_starts
-        self.rows[:, layout.Row.START] = [row.start for row in plan.rows]
-        self.rows[:, layout.Row.STOP] = [row.stop for row in plan.rows]
+        self.rows[:, layout.Row.START] = plan.rows[:, RowColumn.START]
+        self.rows[:, layout.Row.STOP] = plan.rows[:, RowColumn.STOP]
         self.regions = np.zeros((0, Region.WORDS), np.int64)
         self.groups = np.arange(1, len(plan.rows) + 1)
         self._words = aligned_words(layout.Frame.WORDS)

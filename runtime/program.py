@@ -11,15 +11,15 @@ import numpy as np
 
 from basalt.errors import BasaltError
 
-from .code import LoadedCode
+from .code import Code
 from .cpus import usable_cores
 from .dtypes import numpy_dtype
 from .environment import environment
 from .feeds import prepare_inputs, prepare_outputs
 from .frame import Frame, FramePlan
 from .layout import Status
-from .schedule import Schedule, schedule
-from .spec import KernelCode, ProgramSpec, Row, Slot, SlotKind, TensorSpec
+from .schedule import Schedule, schedule, timings
+from .spec import Described, KernelCode, ProgramSpec, Row, Slot, SlotKind, TensorSpec
 from .spec_check import check_spec
 from .threads import THREADS
 
@@ -33,15 +33,15 @@ _IDLE_BYTES = 256 << 20
 class Program:
     """A program that can be run, by several Python threads at once too; the GIL is free while it computes."""
 
-    def __init__(self, spec: ProgramSpec, kernels: LoadedCode, *, threads: int | None = None) -> None:
+    def __init__(self, spec: Described, kernels: Code, *, threads: int | None = None) -> None:
         """``kernels`` are those of ``spec.kernels``, in their order.
 
         ``threads`` is the most threads to use, None for the process's number (``set_num_threads``), looked at in each
         run. Raises ValidationError if ``spec`` contradicts itself.
         """
         check_spec(spec)
-        if len(kernels.kernels) != len(spec.kernels):
-            raise BasaltError(f"{len(kernels.kernels)} kernels loaded, the program has {len(spec.kernels)}")
+        if len(kernels.addresses) != len(spec.kernels):
+            raise BasaltError(f"{len(kernels.addresses)} kernels loaded, the program has {len(spec.kernels)}")
         self.spec = spec
         self.code = kernels
         self.threads = threads
@@ -99,8 +99,7 @@ class Program:
 
     def memory(self) -> dict[str, int]:
         """Bytes of the program's ``weights``, of the ``arena`` that each simultaneous run takes, and of ``code``."""
-        weights = {id(constant): constant.nbytes for constant in self._plan.constants}
-        return {"weights": sum(weights.values()), "arena": self.spec.arena_bytes, "code": self.code.nbytes}
+        return {"weights": self._plan.constant_bytes, "arena": self.spec.arena_bytes, "code": self.code.nbytes}
 
     @contextmanager
     def frame(self) -> Iterator[Frame]:
@@ -169,7 +168,7 @@ class Program:
 
     def _schedule(self, threads: int) -> Schedule:
         if threads not in self._schedules:
-            self._schedules[threads] = schedule(self.spec.rows, threads)
+            self._schedules[threads] = schedule(timings(self.spec.tables), threads)
         return self._schedules[threads]
 
     def _run_carefully(self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .spec import Row
+from .tables import ProgramTables, RowColumn
 
-__all__ = ["RowPlan", "Schedule", "schedule"]
+__all__ = ["RowPlan", "Schedule", "Timing", "schedule", "timings"]
 
 CHUNK = 4_000.0
 """Least nanoseconds of work in a chunk: handing out a chunk costs about 100, moving its data between cores more."""
@@ -21,6 +21,25 @@ BARRIER = 500.0
 """Nanoseconds that the team loses between two rows: the last one to finish is waited for, the next one opened."""
 LAUNCH = 10_000.0
 """Nanoseconds that a region must save to be worth a launch."""
+
+
+class Timing(NamedTuple):
+    """What the schedule of a row depends on (see :class:`.spec.Row`)."""
+
+    start: int
+    stop: int
+    min_chunk: int
+    serial: bool
+    free: int
+    cost: float
+
+
+def timings(tables: ProgramTables) -> list[Timing]:
+    """What the schedule of a program depends on."""
+    return [
+        Timing(*row, cost)
+        for row, cost in zip(tables.rows[:, RowColumn.START : RowColumn.FREE + 1].tolist(), tables.costs.tolist())
+    ]
 
 
 class RowPlan(NamedTuple):
@@ -45,7 +64,7 @@ class Schedule(NamedTuple):
         return any(parallel for _, _, parallel in self.regions)
 
 
-def schedule(rows: Sequence[Row], threads: int) -> Schedule:
+def schedule(rows: Sequence[Timing], threads: int) -> Schedule:
     """The schedule for ``threads`` threads; with one, everything is serial."""
     plans = tuple(_plan(row, threads) for row in rows)
     groups = _groups(rows, plans, threads)
@@ -64,7 +83,7 @@ class _Group(NamedTuple):
     together: float
 
 
-def _plan(row: Row, threads: int) -> RowPlan:
+def _plan(row: Timing, threads: int) -> RowPlan:
     units = row.stop - row.start
     whole = RowPlan(max(units, 1), 1)
     if row.serial or threads <= 1 or units <= row.min_chunk:
@@ -80,7 +99,7 @@ def _plan(row: Row, threads: int) -> RowPlan:
     return RowPlan(step, -(-units // step))
 
 
-def _groups(rows: Sequence[Row], plans: Sequence[RowPlan], threads: int) -> list[_Group]:
+def _groups(rows: Sequence[Timing], plans: Sequence[RowPlan], threads: int) -> list[_Group]:
     """Rows by themselves, or with those after them that need not wait for them, where that is faster."""
     groups: list[_Group] = []
     first = 0
@@ -97,7 +116,7 @@ def _groups(rows: Sequence[Row], plans: Sequence[RowPlan], threads: int) -> list
     return groups
 
 
-def _group(rows: Sequence[Row], plans: Sequence[RowPlan], first: int, last: int, threads: int) -> _Group:
+def _group(rows: Sequence[Timing], plans: Sequence[RowPlan], first: int, last: int, threads: int) -> _Group:
     serial = sum(row.cost for row in rows[first:last])
     longest = max(row.cost / plan.chunks for row, plan in zip(rows[first:last], plans[first:last]))
     return _Group(first, last, serial, max(serial / threads, longest))

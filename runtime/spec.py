@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from .dtypes import numpy_dtype
+from .memory import usable_constant
+from .tables import Constants, ProgramTables, SlotKind, tables_of
 
-__all__ = ["KernelCode", "ProgramSpec", "Row", "Slot", "SlotKind", "TensorSpec"]
-
-
-class SlotKind(enum.IntEnum):
-    """What one 8-byte entry of a row's table holds. The numbers are stored in files: never renumber."""
-
-    INPUT = 0
-    OUTPUT = 1
-    ARENA = 2
-    CONST = 3
-    INT = 4
-    FLOAT = 5
+__all__ = ["Described", "KernelCode", "ProgramSpec", "Row", "Slot", "SlotKind", "TensorSpec"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +122,30 @@ class Row:
     dtype: str = ""
 
 
+class Described(Protocol):
+    """A program as plain data, just compiled (:class:`ProgramSpec`) or from a file (:class:`.stored.StoredSpec`)."""
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]: ...
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]: ...
+    @property
+    def rows(self) -> Sequence[Row]: ...
+    @property
+    def kernels(self) -> Sequence[KernelCode]: ...
+    @property
+    def arena_bytes(self) -> int: ...
+    @property
+    def tables(self) -> ProgramTables:
+        """The rows as arrays."""
+        ...
+
+    @property
+    def memory(self) -> Constants:
+        """Where the constants lie."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class ProgramSpec:
     """A whole program: rows run in order; row ``r`` sees everything that earlier rows wrote."""
@@ -140,3 +156,15 @@ class ProgramSpec:
     kernels: tuple[KernelCode, ...]
     constants: tuple[np.ndarray, ...]
     arena_bytes: int
+
+    @cached_property
+    def tables(self) -> ProgramTables:
+        """The rows as arrays."""
+        return tables_of(self.rows)
+
+    @cached_property
+    def memory(self) -> Constants:
+        """Where the constants lie; those that kernels cannot read in place are copied."""
+        usable = tuple([usable_constant(constant) for constant in self.constants])
+        addresses = np.array([array.ctypes.data for array in usable], np.int64)
+        return Constants(addresses, np.array([array.nbytes for array in usable], np.int64), usable)

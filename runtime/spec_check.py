@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import NoReturn
+
+import numpy as np
 
 from basalt.errors import ValidationError
 
-from .spec import ProgramSpec, Row, Slot, SlotKind, TensorSpec
+from .spec import Described, SlotKind, TensorSpec
+from .tables import ProgramTables, RowColumn
 
 __all__ = ["check_spec"]
 
 _INT64 = 1 << 63
+_RANGE = (RowColumn.KERNEL, RowColumn.START, RowColumn.STOP, RowColumn.MIN_CHUNK)
 
 
-def check_spec(spec: ProgramSpec) -> None:
+def check_spec(spec: Described) -> None:
     """Raises ValidationError if an index, offset or size is out of range or a name occurs twice.
 
     What the kernels do with the addresses that they are given cannot be checked.
     """
     for kind, tensors in (("input", spec.inputs), ("output", spec.outputs)):
         _check_tensors(kind, tensors)
-    if spec.arena_bytes < 0:
+    if not 0 <= spec.arena_bytes < _INT64:
         raise ValidationError(f"program: arena of {spec.arena_bytes} bytes")
-    limits = {
-        SlotKind.INPUT: [tensor.nbytes for tensor in spec.inputs],
-        SlotKind.OUTPUT: [tensor.nbytes for tensor in spec.outputs],
-        SlotKind.CONST: [constant.nbytes for constant in spec.constants],
-        SlotKind.ARENA: [spec.arena_bytes],
-    }
-    for index, row in enumerate(spec.rows):
-        where = f"program: row {index} ({row.label or 'no label'})"
-        _check_row(where, row, len(spec.kernels))
-        for slot in row.slots:
-            _check_slot(where, slot, limits)
+    tables = spec.tables
+    _check_rows(spec, tables)
+    _check_slots(spec, tables)
 
 
 def _check_tensors(kind: str, tensors: Sequence[TensorSpec]) -> None:
@@ -45,25 +41,53 @@ def _check_tensors(kind: str, tensors: Sequence[TensorSpec]) -> None:
             raise ValidationError(f"program: {kind} {tensor.name!r} has shape {list(tensor.shape)}")
 
 
-def _check_row(where: str, row: Row, kernels: int) -> None:
-    if not 0 <= row.kernel < kernels:
-        raise ValidationError(f"{where}: kernel {row.kernel} of {kernels}")
-    if not -_INT64 <= row.start <= row.stop < _INT64 or row.min_chunk < 1:
-        raise ValidationError(f"{where}: units {row.start} to {row.stop}, at least {row.min_chunk} a chunk")
-    if not (math.isfinite(row.cost) and row.cost >= 0):
-        raise ValidationError(f"{where}: cost {row.cost}")
+def _check_rows(spec: Described, tables: ProgramTables) -> None:
+    rows, costs = tables.rows, tables.costs
+    kernel, start, stop, least = (rows[:, c] for c in _RANGE)
+    kernels = len(spec.kernels)
+    for index in np.flatnonzero((kernel < 0) | (kernel >= kernels)):
+        _fail(spec, index, f"kernel {kernel[index]} of {kernels}")
+    # Units are added to and subtracted from each other, which half of the range leaves room for.
+    for index in np.flatnonzero((start < -_INT64 // 2) | (start > stop) | (stop >= _INT64 // 2) | (least < 1)):
+        _fail(spec, index, f"units {start[index]} to {stop[index]}, at least {least[index]} a chunk")
+    for index in np.flatnonzero(~(np.isfinite(costs) & (costs >= 0))):
+        _fail(spec, index, f"cost {costs[index]}")
+    free = rows[:, RowColumn.FREE]
+    for index in np.flatnonzero((free < 0) | (free > np.arange(len(rows)))):
+        _fail(spec, index, f"may run with {free[index]} rows before it")
+    slots = rows[:, RowColumn.SLOTS]
+    if (slots < 0).any() or slots.sum() != len(tables.slot_kinds):
+        raise ValidationError(f"program: rows with {slots.sum()} slots in all, {len(tables.slot_kinds)} given")
 
 
-def _check_slot(where: str, slot: Slot, limits: dict[SlotKind, list[int]]) -> None:
-    if slot.kind is SlotKind.FLOAT:
-        return
-    if isinstance(slot.value, float):
-        raise ValidationError(f"{where}: {slot} needs a whole number")
-    sizes = limits.get(slot.kind)
-    if sizes is None:
-        if not -_INT64 <= slot.value < _INT64:
-            raise ValidationError(f"{where}: {slot} is no 64-bit number")
-    elif not 0 <= slot.index < len(sizes):
-        raise ValidationError(f"{where}: {slot} names one of {len(sizes)} buffers")
-    elif not 0 <= slot.value <= sizes[slot.index]:
-        raise ValidationError(f"{where}: {slot} lies outside a buffer of {sizes[slot.index]} bytes")
+def _check_slots(spec: Described, tables: ProgramTables) -> None:
+    kinds, indices, values = tables.slot_kinds, tables.slot_indices, tables.slot_values
+    for slot in np.flatnonzero(kinds > max(SlotKind)):
+        _fail_slot(spec, slot, "is of an unknown kind")
+    for kind, sizes in (
+        (SlotKind.INPUT, [tensor.nbytes for tensor in spec.inputs]),
+        (SlotKind.OUTPUT, [tensor.nbytes for tensor in spec.outputs]),
+        (SlotKind.CONST, spec.memory.sizes),
+        (SlotKind.ARENA, [spec.arena_bytes]),
+    ):
+        places = np.flatnonzero(kinds == kind)
+        among = indices[places]
+        for slot in places[(among < 0) | (among >= len(sizes))]:
+            _fail_slot(spec, slot, f"names one of {len(sizes)} buffers")
+        room = np.asarray(sizes, np.int64)[among] if len(sizes) else among
+        outside = (values[places] < 0) | (values[places] > room)
+        for slot, nbytes in zip(places[outside], room[outside]):
+            _fail_slot(spec, slot, f"lies outside a buffer of {nbytes} bytes")
+
+
+def _fail_slot(spec: Described, slot: int, message: str) -> NoReturn:
+    tables = spec.tables
+    ends = np.cumsum(tables.rows[:, RowColumn.SLOTS])
+    index = int(np.searchsorted(ends, slot, side="right"))
+    kind, among, value = tables.slot_kinds[slot], tables.slot_indices[slot], tables.slot_values[slot]
+    name = SlotKind(kind).name if kind <= max(SlotKind) else f"kind {kind}"
+    _fail(spec, index, f"slot {name} of buffer {among} at {value} {message}")
+
+
+def _fail(spec: Described, index: int, message: str) -> NoReturn:
+    raise ValidationError(f"program: row {index} ({spec.rows[index].label or 'no label'}): {message}")

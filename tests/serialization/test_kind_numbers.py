@@ -7,10 +7,12 @@ from pathlib import Path
 
 from basalt.serialization import ESTIMATOR_KINDS, MODULE_KINDS, EstimatorData, GraphData, Kind, ModuleData
 from basalt.serialization.kinds import codec_of, known_kinds
+from basalt.serialization.program import ProgramParts
 
 FORMAT = Path(__file__).parents[2] / "docs" / "bsl-format.md"
 NUMBERS = {
     "GRAPH": 1,
+    "PROGRAM": 2,
     "ESTIMATOR": 3,
     "MODULE": 4,
     "SCALER": 16,
@@ -54,16 +56,16 @@ def test_numbers_do_not_change() -> None:
 def test_the_documentation_has_them() -> None:
     table = FORMAT.read_text().split("### Kinds")[1].split("## Elements")[0]
     documented = {name: int(number) for number, name in re.findall(r"^\| +(\d+) \| (\w+) ", table, re.MULTILINE)}
-    assert documented.pop("PROGRAM") == 2
     assert documented == NUMBERS
 
 
 def test_every_kind_has_a_codec_of_its_data() -> None:
     assert set(known_kinds()) >= set(NUMBERS.values())
     assert codec_of(Kind.GRAPH).data_type is GraphData
+    assert codec_of(Kind.PROGRAM).data_type is ProgramParts
     assert {codec_of(kind).data_type for kind in ESTIMATOR_KINDS} == {EstimatorData}
     assert {codec_of(kind).data_type for kind in MODULE_KINDS} == {ModuleData}
-    assert len(ESTIMATOR_KINDS) + len(MODULE_KINDS) + 1 == len(Kind)
+    assert len(ESTIMATOR_KINDS) + len(MODULE_KINDS) + 2 == len(Kind)
 
 
 def test_no_family_is_one_bit_from_the_kind_of_none() -> None:
