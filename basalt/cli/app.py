@@ -16,6 +16,7 @@ import basalt
 from basalt.cli.arguments import help_if_alone
 from basalt.cli.bench import bench_command
 from basalt.cli.cache import cache
+from basalt.cli.compare.command import compare_command
 from basalt.cli.compile import compile_command
 from basalt.cli.export import export
 from basalt.cli.ops import ops
@@ -40,7 +41,17 @@ def cli(context: click.Context) -> None:
     help_if_alone(context)
 
 
-for command in (run_command, compile_command, profile_command, show, export, cache, ops, bench_command):
+for command in (
+    run_command,
+    compile_command,
+    profile_command,
+    show,
+    export,
+    cache,
+    ops,
+    bench_command,
+    compare_command,
+):
     cli.add_command(command)
 
 

@@ -23,7 +23,6 @@ _TURN = 0.03
 _RESAMPLES = 4000
 _CONFIDENCE = 0.95
 _TOLERANCE = 1e-3
-_ERRORS_ONLY = 3
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def bench_command(
     With --against both libraries are given the same inputs, their outputs are compared, and only then both are timed,
     in turns: what slows the machine down slows both. Times are of whole runs from Python, outputs in new arrays.
     """
-    from basalt.cli import feeding, models
+    from basalt.cli import feeding, models, peers
 
     loaded = models.load_any(model, shapes)
     feeds, sizes = feeding.feeds_and_sizes(loaded, feeding.input_files(loaded, inputs), shapes, dims, seed)
@@ -92,42 +91,15 @@ def bench_command(
     versions = {"basalt": basalt.__version__}
     error = None
     if against is not None:
-        calls["onnxruntime"], versions["onnxruntime"] = _onnxruntime(model, loaded, feeds)
+        source = model if model.suffix.lower() == ".onnx" else basalt.to_onnx(loaded)
+        calls["onnxruntime"] = peers.onnxruntime_call(source, feeds, "--against ort")
+        versions["onnxruntime"] = peers.onnxruntime_version("--against ort")
         error = _difference(calls["basalt"](), calls["onnxruntime"](), tolerance)
     with measuring("measuring") as step:
         samples = _turns(calls, rounds, step)
     times = {name: _times(samples[name], versions[name]) for name in calls}
     ratio = None if error is None else _ratio(samples["onnxruntime"], samples["basalt"], error)
     _print(times, ratio, {"shapes": sizes.shapes, "threads": basalt.get_num_threads(), "rounds": rounds}, as_json)
-
-
-def _onnxruntime(
-    path: Path, loaded: Any, feeds: Mapping[str, np.ndarray]
-) -> tuple[Callable[[], Mapping[str, Any]], str]:
-    """A session on as many threads as Basalt has, of the file itself or of the model as ONNX; and its version."""
-    try:
-        import onnxruntime
-    except ImportError:
-        raise click.ClickException("--against ort needs ONNX Runtime: pip install onnxruntime") from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = basalt.get_num_threads()
-    options.log_severity_level = _ERRORS_ONLY
-    source = str(path) if path.suffix.lower() == ".onnx" else basalt.to_onnx(loaded).to_bytes()
-    try:
-        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise click.ClickException(f"ONNX Runtime does not load the model: {error}") from error
-    names = [output.name for output in session.get_outputs()]
-    given = dict(feeds)
-
-    def call() -> Mapping[str, Any]:
-        return dict(zip(names, session.run(None, given), strict=True))
-
-    try:
-        call()
-    except Exception as error:
-        raise click.ClickException(f"ONNX Runtime does not run the model: {error}") from error
-    return call, str(onnxruntime.__version__)
 
 
 def _difference(ours: Mapping[str, Any], theirs: Mapping[str, Any], tolerance: float) -> float:
