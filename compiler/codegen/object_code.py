@@ -11,8 +11,8 @@ from numba.core.registry import cpu_target
 
 from basalt.errors import BasaltError
 from basalt.runtime.layout import KERNEL_SYMBOL
+from basalt.runtime.native.symbols import ALLOWED
 from basalt.runtime.spec import KernelCode
-from basalt.runtime.symbols import ALLOWED
 
 from ..kernels.emit import features_of
 from ..kernels.namespace import recipe

@@ -21,8 +21,8 @@ from basalt.compiler.codegen.interrupts import deferred_interrupt
 from basalt.errors import BasaltError
 from basalt.runtime.cache_folder import CacheFolder
 from basalt.runtime.code import LoadedCode, LoadedKernel
-from basalt.runtime.elf import imports_of
 from basalt.runtime.kernel_cache import KernelCache
+from basalt.runtime.native.elf import imports_of
 from basalt.runtime.program import Program
 
 

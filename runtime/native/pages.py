@@ -7,13 +7,15 @@ import os
 import weakref
 from collections.abc import Iterable
 
+import numpy as np
+
 from basalt.errors import BasaltError, UnsupportedError
 
-from .elf import Area
+from .linked import Area
 
 __all__ = ["CodePages"]
 
-_PRIVATE_ANONYMOUS = 0x22
+_PRIVATE_ANONYMOUS = 0x8022
 _FAILED = ctypes.c_void_p(-1).value
 
 
@@ -45,11 +47,9 @@ class CodePages:
         # Threads may still run code while the interpreter goes down, so pages are left to the system then.
         weakref.finalize(self, _LIBC.munmap, address, size).atexit = False
 
-    def fill(self, content: bytes | bytearray) -> None:
-        """Copies ``content`` to the start of the pages."""
-        if len(content) > self.size:
-            raise BasaltError(f"{len(content)} bytes do not fit into {self.size}")
-        ctypes.memmove(self.address, bytes(content), len(content))
+    def array(self) -> np.ndarray:
+        """The bytes to write to, before they are protected; the caller lets go of it before this object goes."""
+        return np.frombuffer((ctypes.c_uint8 * self.size).from_address(self.address), np.uint8)
 
     def protect(self, areas: Iterable[Area]) -> None:
         """Sets each area's protection. Raises UnsupportedError where the system forbids executable memory."""

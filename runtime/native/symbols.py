@@ -8,7 +8,7 @@ import sys
 
 from basalt.errors import UnsupportedError
 
-__all__ = ["ALLOWED", "resolve"]
+__all__ = ["ALLOWED", "check_allowed", "resolve"]
 
 # fmt: off
 _LIBM = (
@@ -47,11 +47,16 @@ def _libraries() -> tuple[ctypes.CDLL, ...]:
     return tuple(found)
 
 
+def check_allowed(name: str) -> None:
+    """Raises UnsupportedError if code may not import ``name``."""
+    if name not in ALLOWED:
+        raise UnsupportedError(f"object code asks for {name!r}, which kernels may not use")
+
+
 @functools.cache
 def resolve(name: str) -> int:
     """Address of the function ``name``. Raises UnsupportedError if it is not allowed or this system lacks it."""
-    if name not in ALLOWED:
-        raise UnsupportedError(f"object code asks for {name!r}, which kernels may not use")
+    check_allowed(name)
     for library in _libraries():
         try:
             function = getattr(library, name)

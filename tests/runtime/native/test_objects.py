@@ -5,57 +5,22 @@ from __future__ import annotations
 import ctypes
 import gc
 import math
-import platform
-import re
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
-import llvmlite.binding as llvm
 import pytest
+from machine_code import TEXT, assemble, mapped, protection_at
 from runtime_programs import ADD
 
 from basalt.compiler.codegen.compile import compile_kernel
 from basalt.errors import BasaltError, ModelFormatError, UnsupportedError
-from basalt.runtime import native
 from basalt.runtime.layout import KERNEL_SYMBOL
-from basalt.runtime.native import Image, load_object
-from basalt.runtime.native_llvm import LlvmImage
-from basalt.runtime.symbols import ALLOWED, resolve
+from basalt.runtime.native import Image, load_object, objects
+from basalt.runtime.native.images import HANDLED
+from basalt.runtime.native.linked import PAGE
+from basalt.runtime.native.llvm import LlvmImage
+from basalt.runtime.native.symbols import ALLOWED, resolve
 
-OWN_LOADER = sys.platform == "linux" and platform.machine() == "x86_64"
-own_loader = pytest.mark.skipif(not OWN_LOADER, reason="this system's objects are loaded by LLVM")
-
-TEXT = """
-@counter = global i64 40
-@step = constant i64 2
-@names = common global i64 0
-declare double @cos(double)
-define i64 @count() {
-  %a = load i64, ptr @counter
-  %b = load i64, ptr @step
-  %c = add i64 %a, %b
-  store i64 %c, ptr @counter
-  store i64 %c, ptr @names
-  %d = load i64, ptr @names
-  ret i64 %d
-}
-define double @half_cosine(double %x) {
-  %y = call double @cos(double %x)
-  %z = fmul double %y, 5.000000e-01
-  ret double %z
-}
-"""
-
-
-def assemble(text: str, model: str = "jitdefault", reloc: str = "static") -> bytes:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(text)
-    module.triple = llvm.get_process_triple()
-    target = llvm.Target.from_triple(module.triple)
-    machine = target.create_target_machine(opt=1, reloc=reloc, codemodel=model, jit=model == "jitdefault")
-    return machine.emit_object(module)
+own_loader = pytest.mark.skipif(not HANDLED, reason="this system's objects are loaded by LLVM")
 
 
 @pytest.fixture(scope="module")
@@ -97,40 +62,24 @@ def test_other_code_models_load_by_either_loader(model: str, reloc: str) -> None
     assert cosine(0.3) == math.cos(0.3) / 2
 
 
-def mapped(address: int) -> str | None:
-    """Protection of the page at an address; None if there is none."""
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        start, end, protection = re.match(r"(\w+)-(\w+) (\S+)", line).groups()  # type: ignore[union-attr]
-        if int(start, 16) <= address < int(end, 16):
-            return protection
-    return None
-
-
-def writeable_code() -> int:
-    """Pages of the process that are both; libffi has some."""
-    return Path("/proc/self/maps").read_text().count(" rwx")
-
-
 @own_loader
 def test_no_page_is_both_writeable_and_executable(code: bytes) -> None:
-    image = load_object(code)
-    assert mapped(image.address("count")) == "r-xp"
-    assert mapped(image.address("step")) == "r--p"
-    assert mapped(image.address("counter")) == "rw-p"
-    assert mapped(image.address("names")) == "rw-p"
-    before = writeable_code()
+    before = mapped("rwx")
     kept = [load_object(code) for _ in range(3)]
-    assert writeable_code() == before, kept
+    for image in kept:
+        first = image.address("count") & -PAGE
+        assert [protection_at(first + page * PAGE) for page in range(3)] == ["r-xp", "r--p", "rw-p"]
+    assert mapped("rwx") == before  # libffi has some
 
 
 @own_loader
 def test_memory_is_freed_with_the_image(code: bytes) -> None:
     image = load_object(code)
     address = image.address("count")
-    assert mapped(address) is not None
+    assert protection_at(address) is not None
     del image
     gc.collect()
-    assert mapped(address) is None
+    assert protection_at(address) is None
 
 
 @pytest.mark.parametrize("name", ["system", "dlopen", "getenv", "PyRun_SimpleString", "write", "mprotect"])
@@ -143,7 +92,7 @@ def test_only_allowed_functions_can_be_imported(name: str) -> None:
 @own_loader
 def test_names_are_checked_before_llvm_sees_them(monkeypatch: pytest.MonkeyPatch) -> None:
     # LLVM would end the process.
-    monkeypatch.setattr(native, "_OWN_LOADER", False)
+    monkeypatch.setattr(objects, "_OWN_LOADER", False)
     code = assemble("declare i64 @system(i64)\ndefine i64 @f() { %r = call i64 @system(i64 0)\n ret i64 %r }")
     with pytest.raises(UnsupportedError, match="'system'"):
         load_object(code)
