@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from basalt.compiler.onnx.model import OnnxExecutable
     from basalt.compiler.onnx_converter import OnnxConverter
     from basalt.context import MLContext, MLTensor
-    from basalt.errors import BasaltError, InvalidStateError, ModelFormatError, UnsupportedError, ValidationError
+    from basalt.errors import (
+        BasaltError,
+        DeadlineExceeded,
+        InvalidStateError,
+        ModelFormatError,
+        UnsupportedError,
+        ValidationError,
+    )
     from basalt.runtime.kernel_cache import cache_clear, cache_info, cache_prune
     from basalt.runtime.program import Program
     from basalt.runtime.threads import get_num_threads, set_num_threads
@@ -42,6 +49,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BasaltError": "basalt.errors",
+    "DeadlineExceeded": "basalt.errors",
     "Estimator": "basalt.compiler.estimators.estimator",
     "Executable": "basalt.compiler.executable",
     "ExecutionMode": "basalt.session",
@@ -85,6 +93,7 @@ _HOMES = {
 
 __all__ = [
     "BasaltError",
+    "DeadlineExceeded",
     "Estimator",
     "Executable",
     "ExecutionMode",

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["BasaltError", "InvalidStateError", "ModelFormatError", "UnsupportedError", "ValidationError"]
+__all__ = [
+    "BasaltError",
+    "DeadlineExceeded",
+    "InvalidStateError",
+    "ModelFormatError",
+    "UnsupportedError",
+    "ValidationError",
+]
 
 
 class BasaltError(Exception):
@@ -23,3 +30,7 @@ class ModelFormatError(BasaltError, ValueError):
 
 class UnsupportedError(BasaltError, NotImplementedError):
     """An operator, version or combination that Basalt does not implement; names operator, domain, version and node."""
+
+
+class DeadlineExceeded(BasaltError, TimeoutError):
+    """A run that did not end within its timeout; the program can be run again at once."""

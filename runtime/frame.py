@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from .schedule import Schedule
 from .spec import Described, SlotKind, TensorSpec
 from .tables import ProgramTables, RowColumn
 
-__all__ = ["Frame", "FramePlan"]
+__all__ = ["Frame", "FramePlan", "FrameSchedule"]
 
 
 class FramePlan:
@@ -62,15 +63,37 @@ class FramePlan:
         self.patches = np.ascontiguousarray(np.stack([bound, tensors, self.tables[bound]], axis=1), np.int64)
 
 
+class FrameSchedule(NamedTuple):
+    """A schedule as frames take it over, for ``team`` threads: words of :class:`layout.Row`, groups and regions."""
+
+    cuts: np.ndarray
+    groups: np.ndarray
+    regions: np.ndarray
+    team: int
+
+    @classmethod
+    def of(cls, schedule: Schedule, threads: int) -> FrameSchedule:
+        """The schedule made for ``threads`` threads."""
+        return cls(
+            np.array(schedule.rows, np.int64).reshape(-1, 2),
+            np.array(schedule.groups, np.int64),
+            np.array(schedule.regions, np.int64).reshape(-1, Region.WORDS),
+            threads if schedule.is_parallel else 1,
+        )
+
+
 class Frame:
     """The memory of one run at a time.
 
     ``call(inputs, outputs, given)`` is the executor's entry for this frame, ``team`` how many threads it runs on.
+    That is right for runs of this ``budget`` (most threads; None: those of the program) at this ``epoch`` of THREADS.
     """
 
     def __init__(self, plan: FramePlan) -> None:
         self.plan = plan
         self.epoch = -1
+        self.budget: int | None = None
+        self._grains: np.ndarray | None = None
         self.arena = aligned_empty(plan.arena_bytes)
         self.tables = plan.tables.copy()
         self.tables[plan.arena_entries] += self.arena.ctypes.data
@@ -111,17 +134,38 @@ class Frame:
         self._team = size
         self._words[layout.Frame.TEAM] = size
 
-    def use(self, schedule: Schedule, team: int) -> None:
-        """Takes over a schedule made for ``team`` threads."""
-        self.rows[:, layout.Row.STEP] = [plan.step for plan in schedule.rows]
-        self.rows[:, layout.Row.CHUNKS] = [plan.chunks for plan in schedule.rows]
+    @property
+    def deadline(self) -> int:
+        """When the run stops, in nanoseconds of the clock; 0 for never. Needs :attr:`grains`."""
+        return int(self._words[layout.Frame.DEADLINE])
+
+    @deadline.setter
+    def deadline(self, moment: int) -> None:
+        self._words[layout.Frame.DEADLINE] = moment
+
+    @property
+    def grains(self) -> np.ndarray | None:
+        """For each row the units to run between two looks at the clock (int64), as all frames of a program have it."""
+        return self._grains
+
+    @grains.setter
+    def grains(self, units: np.ndarray) -> None:
+        self._grains = units
+        self._words[layout.Frame.GRAINS] = units.ctypes.data
+
+    def use(self, schedule: FrameSchedule) -> None:
+        """Takes over a schedule."""
+        self.rows[:, layout.Row.STEP : layout.Row.CHUNKS + 1] = schedule.cuts
         self.groups[:] = schedule.groups
-        self.set_regions(schedule.regions)
-        self.team = team if schedule.is_parallel else 1
+        self._use_regions(schedule.regions)
+        self.team = schedule.team
 
     def set_regions(self, regions: Sequence[tuple[int, int, bool]]) -> None:
         """Has the next runs walk these regions only."""
-        self.regions = np.array(regions, np.int64).reshape(-1, Region.WORDS)
+        self._use_regions(np.array(regions, np.int64).reshape(-1, Region.WORDS))
+
+    def _use_regions(self, regions: np.ndarray) -> None:
+        self.regions = regions
         self._words[layout.Frame.REGIONS] = self.regions.ctypes.data
         self._words[layout.Frame.REGION_COUNT] = len(self.regions)
 

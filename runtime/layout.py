@@ -44,6 +44,9 @@ class Env:
     OBJECT_HEAD = 6  # bytes of PyObject_HEAD; its last word is the type
     TRUE = 7  # address of True
     LONG_FROM = 8  # PyLong_FromLongLong
+    CLOCK = 9  # clock_gettime or QueryPerformanceCounter; 0 if there is no clock
+    CLOCK_ID = 10  # what clock_gettime is asked for; 0 for QueryPerformanceCounter
+    CLOCK_TICK = 11  # nanoseconds that the first word of the clock's answer counts
     ACTIVE = 16  # teams that run now, on a cache line of its own
     WORDS = 24
 
@@ -119,14 +122,17 @@ class Frame:
     REGION = 12  # the region that the team works on
     TEAM = 13  # number of threads to run on
     GROUPS = 14  # a word a row: the end of the rows that are opened to the team together with it
+    DEADLINE = 15  # nanoseconds of the clock at which the run stops; 0 if it has none
     LED = 16  # 1 once a thread has taken the lead
     CURRENT = 24  # row open to helpers; -1 before the first, -2 after the last
-    ERROR = 32  # -1, or row << 32 | status
-    WORDS = 40
+    ERROR = 32  # a Status, or row << 32 | status
+    GRAINS = 40  # with a deadline: a word a row, units to run between two looks at the clock
+    WORDS = 48
 
 
 class Status:
     """What the executor returns when it is not ``row << 32 | status of the kernel``."""
 
     DONE = -1
+    LATE = -(1 << 62)  # the deadline passed
     UNBOUND = -2  # tensor t (inputs first) cannot be used in place: UNBOUND - t

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
@@ -9,25 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from basalt.errors import BasaltError
+from basalt.errors import BasaltError, DeadlineExceeded, UnsupportedError, ValidationError
 
 from .code import Code
-from .cpus import usable_cores
+from .deadlines import deadline_after, grains
 from .dtypes import numpy_dtype
 from .environment import environment
 from .feeds import prepare_inputs, prepare_outputs
-from .frame import Frame, FramePlan
-from .layout import Status
-from .schedule import Schedule, schedule, timings
+from .frame import Frame, FramePlan, FrameSchedule
+from .frame_pool import FramePool
+from .layout import Env, Status
+from .schedule import schedule, timings
 from .spec import Described, KernelCode, ProgramSpec, Row, Slot, SlotKind, TensorSpec
 from .spec_check import check_spec
-from .threads import THREADS
+from .threads import THREADS, thread_count
 
 __all__ = ["KernelCode", "Program", "ProgramSpec", "Row", "Slot", "SlotKind", "TensorSpec"]
 
-_DONE = Status.DONE
-_IDLE_BYTES = 256 << 20
-"""Most bytes of arenas that a program keeps between runs, beyond one arena."""
+_DONE, _LATE = Status.DONE, Status.LATE
 
 
 class Program:
@@ -45,25 +45,41 @@ class Program:
         self.spec = spec
         self.code = kernels
         self.threads = threads
-        self._plan = FramePlan(spec, kernels)
-        self._reads_arrays = environment()[1]
-        self._schedules: dict[int, Schedule] = {}
-        self._idle: list[Frame] = []
-        self._most_idle = max(1, min(usable_cores(), _IDLE_BYTES // max(spec.arena_bytes, 1)))
+        self._plan = plan = FramePlan(spec, kernels)
+        words, self._reads_arrays = environment()
+        self._has_clock = bool(words[Env.CLOCK])
+        self._schedules: dict[int, FrameSchedule] = {}
+        self._pool = FramePool(lambda: Frame(plan), spec.arena_bytes)
+        self._idle = self._pool.idle
         self._pick_inputs = _picker([tensor.name for tensor in spec.inputs])
         self._output_names = tuple(tensor.name for tensor in spec.outputs)
         self._pick_outputs = _picker(self._output_names)
         self._blank = [(tensor.shape, numpy_dtype(tensor.dtype)) for tensor in spec.outputs]
 
-    def run(self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+    def run(
+        self,
+        feeds: Mapping[str, Any],
+        out: Mapping[str, np.ndarray] | None = None,
+        *,
+        timeout: float | None = None,
+        threads: int | None = None,
+    ) -> dict[str, np.ndarray]:
         """Computes the outputs from ``feeds`` (input name to array).
 
         Returns fresh arrays, or those of ``out`` (output name to array, for all or some outputs), which must be
         writeable, C-contiguous, aligned and of the exact type and shape. Inputs of another layout are copied; Python
         numbers and lists are converted where that loses nothing.
 
-        Raises ValidationError for a wrong name, data type or shape, and BasaltError if an operator fails.
+        ``timeout`` is the most seconds (> 0) from the call on, which include a wait for memory (:meth:`limit_memory`).
+        The clock is looked at between rows and within long ones. What a run that is stopped has written to ``out`` is
+        undefined. ``threads`` is the most threads (>= 1) for this run, in place of the program's number.
+
+        Raises ValidationError for a wrong name, data type, shape, timeout or number of threads, DeadlineExceeded if the
+        timeout passes, BasaltError if an operator fails.
         """
+        deadline = 0 if timeout is None else self._deadline(timeout)
+        if threads is not None:
+            threads = thread_count(threads)
         if self._reads_arrays:
             inputs = self._pick_inputs(feeds)
             if out is None:
@@ -71,12 +87,12 @@ class Program:
             else:
                 outputs = self._pick_outputs(out)
             if inputs is not None and outputs is not None:
-                status = self._run_bound(inputs, outputs, out is not None)
+                status = self._run_bound(inputs, outputs, out is not None, deadline, threads)
                 if status == _DONE:
                     return dict(zip(self._output_names, outputs))
-                if status >= 0:
+                if status >= 0 or status == _LATE:
                     raise self.failure(status)
-        return self._run_carefully(feeds, out)
+        return self._run_carefully(feeds, out, deadline, threads)
 
     def compute(
         self, inputs: tuple[np.ndarray, ...], outputs: tuple[np.ndarray, ...] | None = None
@@ -92,51 +108,91 @@ class Program:
             return None
         if outputs is None:
             outputs = tuple([np.empty(shape, dtype) for shape, dtype in self._blank])
-        status = self._run_bound(inputs, outputs, False)
+        status = self._run_bound(inputs, outputs, False, 0, None)
         if status >= 0:
             raise self.failure(status)
         return outputs if status == _DONE else None
 
     def memory(self) -> dict[str, int]:
-        """Bytes of the program's ``weights``, of the ``arena`` that each simultaneous run takes, and of ``code``."""
-        return {"weights": self._plan.constant_bytes, "arena": self.spec.arena_bytes, "code": self.code.nbytes}
+        """Bytes of the program's ``weights``, of the ``arena`` that each simultaneous run takes, and of ``code``.
+
+        ``arenas`` are those held now, of which ``idle`` wait for further runs.
+        """
+        arena = self.spec.arena_bytes
+        return {
+            "weights": self._plan.constant_bytes,
+            "arena": arena,
+            "arenas": self._pool.held * arena,
+            "idle": len(self._idle) * arena,
+            "code": self.code.nbytes,
+        }
+
+    def limit_memory(self, nbytes: int | None) -> None:
+        """Bounds the bytes of all arenas together, and with them how many runs can be under way; None for no bound.
+
+        Further runs wait until one ends, in the order in which they came. Without a bound there are as many arenas as
+        there were runs at once, of which some are kept. Raises ValidationError if ``nbytes`` does not hold one arena.
+        """
+        arena = self.spec.arena_bytes
+        if nbytes is None or arena == 0:
+            self._pool.limit(None)
+            return
+        if isinstance(nbytes, bool) or not hasattr(nbytes, "__index__") or nbytes < arena:
+            raise ValidationError(
+                f"memory: {nbytes!r} bytes given, expected at least the {arena} of one arena, or None"
+            )
+        self._pool.limit(int(nbytes) // arena)
 
     @contextmanager
     def frame(self) -> Iterator[Frame]:
         """A frame for the caller alone, ready for the threads that the program may use now."""
+        frame = self._pool.take(0)
         try:
-            frame = self._idle.pop()
-        except IndexError:
-            frame = Frame(self._plan)
-        if frame.epoch != THREADS.epoch:
-            self._adapt(frame)
-        yield frame
-        if len(self._idle) < self._most_idle:
-            self._idle.append(frame)
+            self._adapt(frame, None)
+            yield frame
+        finally:
+            self._give_back(frame)
 
     def failure(self, status: int) -> BasaltError:
-        """The error for a status of the executor that is not negative."""
+        """The error for a status of the executor that is not negative, or ``Status.LATE``."""
+        if status == _LATE:
+            return DeadlineExceeded("the run was stopped, as its timeout passed")
         index, code = status >> 32, ((status & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
         row = self.spec.rows[index]
         kernel = self.spec.kernels[row.kernel].label
         detail = f" (kernel {kernel!r})" if kernel and row.label else ""
         return BasaltError(f"operator {row.label or kernel or f'row {index}'!r}{detail} failed with status {code}")
 
-    def _run_bound(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...], given: bool) -> int:
+    def _run_bound(
+        self, inputs: tuple[Any, ...], outputs: tuple[Any, ...], given: bool, deadline: int, threads: int | None
+    ) -> int:
         """Runs on a frame of the pool and returns the executor's status."""
+        pool = self._pool
         try:
-            frame = self._idle.pop()
+            frame = self._idle.pop() if not pool.waiting else pool.take(deadline)
         except IndexError:
-            frame = Frame(self._plan)
-        if frame.epoch != THREADS.epoch:
-            self._adapt(frame)
-        if frame.call is None or (THREADS.guard is not None and frame.team > 1):
-            status = self._call_with_care(frame, inputs, outputs, given)
-        else:
-            status = frame.call(inputs, outputs, given)
-        if len(self._idle) < self._most_idle:
+            frame = pool.take(deadline)
+        try:
+            if frame.epoch != THREADS.epoch or frame.budget != threads:
+                self._adapt(frame, threads)
+            if deadline:
+                if frame.grains is None:
+                    frame.grains = self._grains
+                frame.deadline = deadline
+            if frame.call is None or (THREADS.guard is not None and frame.team > 1):
+                return self._call_with_care(frame, inputs, outputs, given)
+            return frame.call(inputs, outputs, given)
+        finally:
+            if deadline:
+                frame.deadline = 0
+            self._give_back(frame)
+
+    def _give_back(self, frame: Frame) -> None:
+        pool = self._pool
+        if len(self._idle) < pool.most_idle or pool.waiting:
             self._idle.append(frame)
-        return status
+        if pool.waiting:
+            pool.hand_over()
 
     def _call_with_care(self, frame: Frame, inputs: tuple[Any, ...], outputs: tuple[Any, ...], given: bool) -> int:
         """For a layer that bears one team only (who comes second runs on its own thread), and for unknown arrays."""
@@ -154,28 +210,42 @@ class Program:
             if locked and guard is not None:
                 guard.release()
 
-    def _adapt(self, frame: Frame) -> None:
-        """Has the frame use as many threads as the program may now."""
+    def _adapt(self, frame: Frame, budget: int | None) -> None:
+        """Has the frame use as many threads as the program, or this run, may now."""
         epoch = THREADS.epoch
-        wanted = THREADS.count if self.threads is None else self.threads
+        wanted = budget or self.threads or THREADS.count
         plan = self._schedule(wanted)
-        if plan.is_parallel:
+        if plan.team > 1:
             team = THREADS.team(wanted)
             if team != wanted:
-                wanted, plan = team, self._schedule(team)
-        frame.use(plan, wanted)
-        frame.epoch = epoch
+                plan = self._schedule(team)
+        frame.use(plan)
+        frame.epoch, frame.budget = epoch, budget
 
-    def _schedule(self, threads: int) -> Schedule:
-        if threads not in self._schedules:
-            self._schedules[threads] = schedule(timings(self.spec.tables), threads)
-        return self._schedules[threads]
+    def _schedule(self, threads: int) -> FrameSchedule:
+        found = self._schedules.get(threads)
+        if found is None:
+            found = self._schedules[threads] = FrameSchedule.of(schedule(timings(self.spec.tables), threads), threads)
+        return found
 
-    def _run_carefully(self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+    def _deadline(self, timeout: float) -> int:
+        """When the timeout of a run that begins now passes."""
+        deadline = deadline_after(timeout)
+        if not self._has_clock:
+            raise UnsupportedError("timeout: this system has no clock that compiled programs can read")
+        return deadline
+
+    @functools.cached_property
+    def _grains(self) -> np.ndarray:
+        return grains(timings(self.spec.tables))
+
+    def _run_carefully(
+        self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None, deadline: int, threads: int | None
+    ) -> dict[str, np.ndarray]:
         inputs = prepare_inputs(self.spec.inputs, feeds)
         written, results = prepare_outputs(self.spec.outputs, out, inputs)
-        status = self._run_bound(inputs, written, False)
-        if status >= 0:
+        status = self._run_bound(inputs, written, False, deadline, threads)
+        if status >= 0 or status == _LATE:
             raise self.failure(status)
         if status != _DONE:
             specs = (*self.spec.inputs, *self.spec.outputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Any
 
 from basalt.errors import ValidationError
 
@@ -12,7 +13,7 @@ from .environment import environment, set_parallel_for
 from .layers import Layer, launch_layer, numba_uses
 from .layout import Env
 
-__all__ = ["THREADS", "Threads", "get_num_threads", "set_num_threads"]
+__all__ = ["THREADS", "Threads", "get_num_threads", "set_num_threads", "thread_count"]
 
 
 class Threads:
@@ -135,9 +136,14 @@ def set_num_threads(count: int) -> None:
 
     Takes effect at the next run. Raises ValidationError unless ``count`` is a whole number of at least 1.
     """
+    THREADS.count = thread_count(count)
+
+
+def thread_count(count: Any) -> int:
+    """``count`` as a Python int. Raises ValidationError unless it is a whole number of at least 1."""
     if isinstance(count, bool) or not hasattr(count, "__index__") or count.__index__() < 1:
         raise ValidationError(f"number of threads: {count!r} given, expected a whole number of at least 1")
-    THREADS.count = count.__index__()
+    return int(count.__index__())
 
 
 def get_num_threads() -> int:

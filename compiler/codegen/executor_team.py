@@ -17,6 +17,7 @@ from llvmlite import ir
 from basalt.runtime.layout import EXECUTE_SYMBOL, Env, Frame, Region, Row, Status
 
 from .emitter import I32, I64, POINTER, Emitter
+from .executor_units import build_units, row_address
 
 __all__ = ["build_execute"]
 
@@ -30,10 +31,10 @@ def build_execute(module: ir.Module) -> Emitter:
 
     With a team of one, everything runs on the calling thread; otherwise the team runs the parallel regions.
     """
-    call_kernel = _call_kernel(module)
-    work, wait = _work(module, call_kernel), _wait(module)
-    member = _member(module, _lead(module, call_kernel, work, wait), _help(module, work, wait))
-    serial, launch = _serial(module, call_kernel), _launch(module, member)
+    units = build_units(module)
+    work, wait = _work(module, units), _wait(module)
+    member = _member(module, _lead(module, units, work, wait), _help(module, work, wait))
+    serial, launch = _serial(module, units), _launch(module, member)
     e = Emitter(module, EXECUTE_SYMBOL, 1, internal=False)
     (frame,) = e.args
     team = e.load(frame, Frame.TEAM)
@@ -55,57 +56,37 @@ def build_execute(module: ir.Module) -> Emitter:
     return e
 
 
-def _row(e: Emitter, frame: Any, index: Any) -> Any:
-    """Address of a row."""
-    return e.builder.add(e.load(frame, Frame.ROWS), e.builder.mul(index, I64(8 * Row.WORDS)))
-
-
 def _group_end(e: Emitter, frame: Any, index: Any) -> Any:
     """The end of the rows that are opened together with one."""
     return e.load(e.load(frame, Frame.GROUPS), index)
 
 
-def _call_kernel(module: ir.Module) -> Emitter:
-    """``(frame, row index, start, stop) -> status``: calls the row's kernel and keeps the first error of the run."""
-    e = Emitter(module, "call_kernel", 4)
-    frame, index, start, stop = e.args
-    row = _row(e, frame, index)
-    result, exception = e.builder.alloca(POINTER), e.builder.alloca(POINTER)
-    table = e.builder.inttoptr(e.load(row, Row.TABLE), POINTER)
-    status = e.call_address(e.load(row, Row.KERNEL), I32, result, exception, table, start, stop)
-    with e.when(e.builder.icmp_signed("!=", status, I32(0))):
-        error = e.builder.or_(e.builder.shl(index, I64(32)), e.builder.zext(status, I64))
-        e.builder.cmpxchg(e.address(frame, Frame.ERROR), I64(_DONE), error, "acq_rel", "acquire")
-    e.ret(e.builder.sext(status, I64))
-    return e
-
-
-def _serial(module: ir.Module, call_kernel: Emitter) -> Emitter:
+def _serial(module: ir.Module, units: Emitter) -> Emitter:
     """``(frame, first, last) -> error word``: runs rows one after the other, each whole, up to the first error."""
     e = Emitter(module, "serial", 3)
     frame, first, last = e.args
     with e.count(first, last) as index:
-        row = _row(e, frame, index)
-        status = e.call(call_kernel, frame, index, e.load(row, Row.START), e.load(row, Row.STOP))
+        row = row_address(e, frame, index)
+        status = e.call(units, frame, index, e.load(row, Row.START), e.load(row, Row.STOP))
         with e.when(e.compare("!=", status, 0)):
             e.ret(e.load(frame, Frame.ERROR))
     e.ret(_DONE)
     return e
 
 
-def _work(module: ir.Module, call_kernel: Emitter) -> Emitter:
+def _work(module: ir.Module, units: Emitter) -> Emitter:
     """``(frame, row index)``: takes chunks of the group that begins with the row until none is left."""
     e = Emitter(module, "work", 2)
     frame, opened = e.args
     with e.count(opened, _group_end(e, frame, opened)) as index:
-        row = _row(e, frame, index)
+        row = row_address(e, frame, index)
         start, stop, step, chunks = (e.load(row, word) for word in (Row.START, Row.STOP, Row.STEP, Row.CHUNKS))
         with e.forever() as after:
             chunk = e.builder.atomic_rmw("add", e.address(row, Row.CLAIMED), I64(1), "acq_rel")
             e.leave(e.compare(">=", chunk, chunks), after)
             first = e.builder.add(start, e.builder.mul(chunk, step))
             last = e.builder.add(first, step)
-            e.call(call_kernel, frame, index, first, e.builder.select(e.compare("<", last, stop), last, stop))
+            e.call(units, frame, index, first, e.builder.select(e.compare("<", last, stop), last, stop))
             e.builder.atomic_rmw("add", e.address(row, Row.DONE), I64(1), "acq_rel")
     e.ret(0)
     return e
@@ -123,7 +104,7 @@ def _wait(module: ir.Module) -> Emitter:
     return e
 
 
-def _lead(module: ir.Module, call_kernel: Emitter, work: Emitter, wait: Emitter) -> Emitter:
+def _lead(module: ir.Module, units: Emitter, work: Emitter, wait: Emitter) -> Emitter:
     """``(frame)``: runs the region's rows in order with whatever help comes, then dismisses the helpers."""
     e = Emitter(module, "lead", 1)
     (frame,) = e.args
@@ -133,20 +114,20 @@ def _lead(module: ir.Module, call_kernel: Emitter, work: Emitter, wait: Emitter)
         index = e.builder.phi(I64)
         index.add_incoming(first, entry)
         e.leave(e.compare(">=", index, e.load(region, Region.LAST)), after)
-        row, end = _row(e, frame, index), _group_end(e, frame, index)
+        row, end = row_address(e, frame, index), _group_end(e, frame, index)
         single = e.compare("==", end, e.builder.add(index, I64(1)))
         whole = e.compare("<=", e.load(row, Row.CHUNKS), 1)
         with e.builder.if_else(e.builder.and_(single, whole)) as (alone, together):
             with alone:
-                e.call(call_kernel, frame, index, e.load(row, Row.START), e.load(row, Row.STOP))
+                e.call(units, frame, index, e.load(row, Row.START), e.load(row, Row.STOP))
             with together:
                 with e.count(index, end) as member:
-                    e.store(0, _row(e, frame, member), Row.CLAIMED)
-                    e.store(0, _row(e, frame, member), Row.DONE)
+                    e.store(0, row_address(e, frame, member), Row.CLAIMED)
+                    e.store(0, row_address(e, frame, member), Row.DONE)
                 e.store_release(index, frame, Frame.CURRENT)
                 e.call(work, frame, index)
                 with e.count(index, end) as member:
-                    _wait_for(e, _row(e, frame, member), wait, frame)
+                    _wait_for(e, row_address(e, frame, member), wait, frame)
         with e.when(e.compare("!=", e.load_acquire(frame, Frame.ERROR), _DONE)):
             e.store_release(_CLOSED, frame, Frame.CURRENT)
             e.ret(0)

@@ -45,7 +45,7 @@ def settings_key() -> str:
 
 def executor_key() -> KernelKey:
     """The key of the executor's machine code, which depends on the architecture but not on the CPU."""
-    sources = [_HERE / f"{name}.py" for name in ("emitter", "executor", "executor_bind", "executor_team")]
+    sources = [_HERE / "emitter.py", *sorted(_HERE.glob("executor*.py"))]
     return KernelKey(
         {
             "what": "executor",

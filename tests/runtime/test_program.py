@@ -12,7 +12,9 @@ import pytest
 from runtime_programs import chain, program, ramp, tensors
 
 from basalt.errors import BasaltError, ValidationError
+from basalt.runtime import frame_pool
 from basalt.runtime import program as program_module
+from basalt.runtime.cpus import usable_cores
 from basalt.runtime.frame import Frame
 from basalt.runtime.program import Program, ProgramSpec, Row, Slot, TensorSpec
 
@@ -155,7 +157,7 @@ def test_several_python_threads_run_one_program() -> None:
 
 
 def test_idle_frames_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_module, "usable_cores", lambda: 2)
+    monkeypatch.setattr(frame_pool, "usable_cores", lambda: 2)
     together = threading.Barrier(3)
 
     def frame(*args: Any) -> Frame:
@@ -194,6 +196,16 @@ def test_memory_counts_weights_arena_and_code() -> None:
     row = Row(0, (Slot.const(0), Slot.output(0)), 0, 16, 1.0)
     memory = program(row, constants=(weights, weights)).memory()
     assert memory["weights"] == 400 and memory["arena"] == 128 and memory["code"] > 0
+    assert memory["arenas"] == memory["idle"] == 0
+
+
+def test_memory_counts_the_arenas_that_are_held() -> None:
+    short = chain(2, 16, 10.0)
+    short.run({"x": ramp()})
+    assert short.memory()["arenas"] == short.memory()["idle"] == 128
+    with short.frame(), short.frame():
+        assert (short.memory()["arenas"], short.memory()["idle"]) == (256, 0)
+    assert short.memory()["arenas"] == short.memory()["idle"] == min(usable_cores(), 2) * 128
 
 
 def test_a_program_is_freed_with_its_memory() -> None:
