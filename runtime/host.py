@@ -9,7 +9,7 @@ import sys
 
 from .tile_registers import without_tiles
 
-__all__ = ["host_cpu", "host_platform"]
+__all__ = ["cpu_flags", "host_cpu", "host_platform"]
 
 _X86_FIELDS = ("vendor_id", "cpu family", "model", "model name")
 _ARM_FIELDS = ("CPU implementer", "CPU architecture", "CPU variant", "CPU part")
@@ -34,15 +34,35 @@ def host_platform() -> str:
     return f"{platform.machine().lower()}-{sys.platform}"
 
 
+@functools.cache
+def cpu_flags() -> tuple[str, tuple[str, ...]]:
+    """Name of this CPU, and the features that the system lets programs use, tile registers without asking for them.
+
+    Both are empty where neither the system nor LLVM tells.
+    """
+    found = _read_cpuinfo()
+    if found:
+        return found[0], tuple(found[1].split())
+    try:
+        name, features = _ask_llvm()
+    except ImportError:
+        return "", ()
+    return name, tuple(feature[1:] for feature in features.split(",") if feature.startswith("+"))
+
+
 def _detect() -> tuple[str, str]:
+    found = _read_cpuinfo()
+    return (found[0], without_tiles(found[1])) if found else _ask_llvm()
+
+
+def _read_cpuinfo() -> tuple[str, str] | None:
     try:
         # The first processor is enough, and the kernel is slow to describe hundreds of them.
         with open("/proc/cpuinfo", "rb", buffering=0) as file:
             text = file.read(8192).decode("utf-8", "replace")
     except OSError:
-        return _ask_llvm()
-    found = parse_cpuinfo(text)
-    return (found[0], without_tiles(found[1])) if found else _ask_llvm()
+        return None
+    return parse_cpuinfo(text)
 
 
 def parse_cpuinfo(text: str) -> tuple[str, str] | None:
