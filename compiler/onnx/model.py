@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from basalt.errors import InvalidStateError, UnsupportedError, ValidationError
+from basalt.runtime.declared import Declared, declared_value
 from basalt.serialization import TensorSpec
 from basalt.serialization.onnx import OnnxModel, OnnxType, OnnxValueInfo
 
@@ -164,6 +165,34 @@ class OnnxExecutable:
         """Write the model to a ``.bsl`` file; as ``to_model().save(path)``."""
         self.to_model().save(path)
 
+    def direct_executable(self) -> Executable | None:
+        """The one region that the model is, if it takes the inputs and gives the outputs as they are."""
+        found = self._short_way()
+        return found if isinstance(found, Executable) else None
+
+    def recorded(self, feeds: Sequence[Mapping[str, Any]]) -> Entry:
+        """Where the model begins, with what runs on ``feeds`` had to be translated; nothing of earlier runs.
+
+        Raises:
+            ValidationError: as ``run``; also for inputs with defaults, which programs ahead of time hold as constants.
+        """
+        for entry in feeds:
+            extra = [name for name in entry if name not in self._declared]
+            if extra:
+                raise ValidationError(f"no input is named {extra[0]!r}; the inputs are {_listed(self._declared)}")
+        fresh = OnnxExecutable(self.onnx, threads=self._script.options.threads, eager=False)
+        for entry in feeds:
+            fresh.run(entry)
+        return fresh._script.entry
+
+    def declared_inputs(self) -> list[Declared]:
+        """The inputs as the file declares them."""
+        return [_declared(v) for v in self._declared.values()]
+
+    def declared_outputs(self) -> list[Declared]:
+        """The outputs as the file declares them."""
+        return [_declared(v) for v in self.onnx.outputs]
+
     def destroy(self) -> None:
         """Give the programs back and refuse further use. Idempotent."""
         self._destroyed = True
@@ -222,7 +251,7 @@ class OnnxExecutable:
             info = self._declared.get(name) or next((v for v in self.onnx.graph.inputs if v.name == name), None)
             if info is None:
                 raise ValidationError(f"no input is named {name!r}; the inputs are {_listed(self._declared)}")
-            values[name] = _check_value(info, value)
+            values[name] = declared_value(_declared(info), value)
         missing = [name for name in self._declared if name not in values]
         if missing:
             raise ValidationError(f"input {missing[0]!r} is missing; the inputs are {_listed(self._declared)}")
@@ -259,47 +288,12 @@ def _spec(value: OnnxValueInfo) -> TensorSpec:
     return TensorSpec(value.name, declared.dtype, tuple("?" if d is None else d for d in declared.shape or ()))
 
 
-def _check_value(info: OnnxValueInfo, value: Any) -> Any:
-    """A fed value in the declared data type; refused if it is of another type or shape."""
-    declared = info.type
-    if declared is None or declared.kind != "tensor":
-        return _plain(value)
-    wanted = onnx_dtype(declared.dtype) if declared.dtype != "undefined" else None
-    array = value if isinstance(value, np.ndarray) else _converted(info, value, wanted)
-    if wanted is not None and array.dtype != wanted:
-        if wanted.kind != "O" or array.dtype.kind not in "US":
-            raise ValidationError(f"input {info.name!r} is {array.dtype.name}, expected {declared.dtype}")
-        array = array.astype(object)
-    if declared.shape is not None and not _fits(array.shape, declared.shape):
-        raise ValidationError(
-            f"input {info.name!r} has shape {list(array.shape)}, expected "
-            f"[{', '.join('?' if d is None else str(d) for d in declared.shape)}]"
-        )
-    return array
-
-
-def _converted(info: OnnxValueInfo, value: Any, wanted: np.dtype | None) -> np.ndarray:
-    try:
-        plain = np.asarray(value)
-        array = plain if wanted is None else plain.astype(wanted)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise ValidationError(f"input {info.name!r}: {error}") from None
-    lossless = wanted is None or plain.dtype == object or plain.dtype.kind in "US" or np.array_equal(array, plain, True)
-    if hasattr(value, "dtype") and wanted is not None and plain.dtype != wanted:
-        lossless = False
-    if not lossless and plain.dtype.kind != "f":
-        raise ValidationError(f"input {info.name!r} is {plain.dtype.name}, expected {wanted}")
-    return array
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    return np.asarray(value) if isinstance(value, (np.generic, int, float)) else value
-
-
-def _fits(shape: tuple[int, ...], declared: tuple[Any, ...]) -> bool:
-    return len(shape) == len(declared) and all(not isinstance(d, int) or d == s for s, d in zip(shape, declared))
+def _declared(info: OnnxValueInfo) -> Declared:
+    """What a file says of a value, as the runtime checks it."""
+    kind = info.type
+    if kind is None or kind.kind != "tensor":
+        return Declared(info.name, kind.kind if kind else "undefined", "", None)
+    return Declared(info.name, "tensor", kind.dtype, kind.shape)
 
 
 def _listed(names: Iterable[str]) -> str:

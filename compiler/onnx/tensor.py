@@ -7,74 +7,34 @@ from typing import Any
 
 import numpy as np
 
-from basalt.ops import Dim, Shape, dtype_name, numpy_dtype
+from basalt.ops import Dim, Shape, dtype_name
+from basalt.runtime.carriers import CARRIERS, carrier, carrier_array, logical_array, onnx_dtype
 
 from ..ir import Value
 
-__all__ = ["Absent", "HostItem", "Item", "ListItem", "Tensor", "carrier", "carrier_array", "logical_array"]
+__all__ = [
+    "UNCARRIED",
+    "Absent",
+    "HostItem",
+    "Item",
+    "ListItem",
+    "Tensor",
+    "carrier",
+    "carrier_array",
+    "logical_array",
+    "onnx_dtype",
+    "onnx_dtype_name",
+]
 
-_CARRIERS = {
-    "bool": "uint8",
-    "int4": "int8",
-    "int2": "int8",
-    "uint4": "uint8",
-    "uint2": "uint8",
-    "float4_e2m1fn": "uint8",
-    "float6_e2m3fn": "uint8",
-    "float6_e3m2fn": "uint8",
-    "float8_e4m3fn": "uint8",
-    "float8_e4m3fnuz": "uint8",
-    "float8_e5m2": "uint8",
-    "float8_e5m2fnuz": "uint8",
-    "float8_e8m0fnu": "uint8",
-}
-_CONVERTED = frozenset({"int4", "int2", "uint4", "uint2"})
-"""Carried by value; the others of ``_CARRIERS`` are carried by their bits."""
 UNCARRIED = frozenset({"string", "complex64", "complex128"})
 """Data types of tensors that only host operators take."""
-
-
-def carrier(dtype: str) -> str:
-    """The data type by which compiled regions hold tensors of an ONNX data type."""
-    return _CARRIERS.get(dtype, dtype)
-
-
-def carrier_array(array: np.ndarray, dtype: str) -> np.ndarray:
-    """An array of an ONNX data type as regions hold it; a view where bits are kept."""
-    held = _CARRIERS.get(dtype)
-    if held is None:
-        return array
-    return array.astype(held) if dtype in _CONVERTED else array.view(held)
-
-
-def logical_array(array: np.ndarray, dtype: str) -> np.ndarray:
-    """What :func:`carrier_array` made of an array, turned back."""
-    if dtype not in _CARRIERS:
-        return array
-    target = onnx_dtype(dtype)
-    return array.astype(target) if dtype in _CONVERTED else array.view(target)
-
-
-def onnx_dtype(name: str) -> np.dtype:
-    """The NumPy data type of an ONNX data type; strings are objects.
-
-    Raises:
-        KeyError: for a name that is none.
-    """
-    if name == "string":
-        return np.dtype(object)
-    if name in _CARRIERS and name != "bool":
-        import ml_dtypes
-
-        return np.dtype(getattr(ml_dtypes, name))
-    return numpy_dtype(name)
 
 
 def onnx_dtype_name(dtype: np.dtype) -> str:
     """The ONNX data type of a NumPy one; KeyError where there is none."""
     if dtype.kind in "OUS":
         return "string"
-    return dtype.name if dtype.name in _CARRIERS else dtype_name(dtype)
+    return dtype.name if dtype.name in CARRIERS else dtype_name(dtype)
 
 
 @dataclass(slots=True, eq=False)
