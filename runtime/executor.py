@@ -9,7 +9,7 @@ import numpy as np
 
 from .environment import environment
 from .layout import CALL_SYMBOL, EXECUTE_SYMBOL
-from .native import load_object
+from .native import Image
 
 __all__ = ["Entry", "Executor"]
 
@@ -40,14 +40,14 @@ class Executor:
     results see :class:`basalt.runtime.layout.Status`.
     """
 
-    def __init__(self, code: bytes) -> None:
-        self.code = code
-        self._image = load_object(code)
-        self.nbytes = self._image.nbytes
-        self.execute: Callable[[int], int] = _EXECUTE(self._image.address(EXECUTE_SYMBOL))
+    def __init__(self, image: Image, prefix: str = "") -> None:
+        """``image`` holds the executor's functions, whose names begin with ``prefix``."""
+        self._image = image
+        self.nbytes = image.nbytes
+        self.execute: Callable[[int], int] = _EXECUTE(image.address(prefix + EXECUTE_SYMBOL))
         self._method: _MethodDef | None = None
         if environment()[1]:
-            address = self._image.address(f"{CALL_SYMBOL}_{object.__basicsize__}")
+            address = image.address(f"{prefix}{CALL_SYMBOL}_{object.__basicsize__}")
             self._method = _MethodDef(CALL_SYMBOL.encode(), address, _METH_FASTCALL, None)
 
     def entry(self, words: np.ndarray) -> Entry | None:

@@ -7,6 +7,7 @@ so that one executor serves every program, every threading layer and every Pytho
 from __future__ import annotations
 
 __all__ = [
+    "ABI",
     "CALL_SYMBOL",
     "EXECUTE_SYMBOL",
     "KERNEL_SYMBOL",
@@ -24,6 +25,8 @@ __all__ = [
 
 WORD = 8
 """Bytes of a word."""
+ABI = 1
+"""Version of all that machine code knows of these blocks and of its callers; files hold code for one version."""
 
 
 CALL_SYMBOL, EXECUTE_SYMBOL, KERNEL_SYMBOL = "basalt_call", "basalt_execute", "basalt_kernel"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .container import file_size, load, peek_kind, save, save_payload
+from .container import dump, file_size, load, peek_kind, save, save_payload
 from .estimator_data import EstimatorData
 from .graph_data import AttrValue, Dim, GraphData, NodeData, TensorSpec
 from .header import MAGIC, VERSION
@@ -31,6 +31,7 @@ __all__ = [
     "PayloadReader",
     "PayloadWriter",
     "TensorSpec",
+    "dump",
     "file_size",
     "load",
     "peek_kind",

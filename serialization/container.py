@@ -19,7 +19,7 @@ from .payload_reader import PayloadReader
 from .payload_writer import PayloadWriter
 from .sources import Source, open_source, read_start, size_of
 
-__all__ = ["file_size", "load", "peek_kind", "save", "save_payload"]
+__all__ = ["dump", "file_size", "load", "peek_kind", "save", "save_payload"]
 
 T = TypeVar("T")
 
@@ -37,6 +37,22 @@ def save(path: str | os.PathLike[str], data: object) -> None:
     writer = PayloadWriter()
     kind = write_payload(writer, data)
     save_payload(target, kind, writer)
+
+
+def dump(data: object) -> np.ndarray:
+    """The bytes of the file that :func:`save` would write, as a uint8 vector. Raises ValidationError as it does."""
+    writer = PayloadWriter()
+    kind = write_payload(writer, data)
+    if writer.size > MAX_PAYLOAD:
+        raise ValidationError(f"a payload of {writer.size} bytes exceeds the format's limit of {MAX_PAYLOAD}")
+    content = np.empty(HEADER_SIZE + writer.size, np.uint8)
+    end = HEADER_SIZE
+    for piece in writer.chunks():
+        content[end : end + len(piece)] = piece
+        end += len(piece)
+    header = pack_header(kind, writer.size, payload_crc(content[HEADER_SIZE:]))
+    content[:HEADER_SIZE] = np.frombuffer(header, np.uint8)
+    return content
 
 
 def save_payload(path: str | os.PathLike[str], kind: int, writer: PayloadWriter) -> None:

@@ -24,15 +24,23 @@ class Fields:
 
     def __init__(self, record: Record, where: str) -> None:
         self._record = record
-        self._where = where
+        self.where = where
 
     def fail(self, name: str, message: str) -> NoReturn:
         """Refuse the field ``name``."""
-        raise ModelFormatError(f"{self._where}: {name}: {message}")
+        raise ModelFormatError(f"{self.where}: {name}: {message}")
 
     def has(self, name: str) -> bool:
         """Whether the record has the field."""
         return name in self._record
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the fields."""
+        return tuple(self._record)
+
+    def value(self, name: str) -> RecordValue:
+        """A value of any type."""
+        return self._get(name)
 
     def integer(self, name: str, least: int = 0, most: int = _INT64 - 1) -> int:
         """A whole number from ``least`` to ``most``."""
@@ -96,14 +104,14 @@ class Fields:
         value = self._get(name)
         if not isinstance(value, dict):
             self.fail(name, f"{_shown(value)} given, expected a record")
-        return Fields(value, f"{self._where}: {name}")
+        return Fields(value, f"{self.where}: {name}")
 
     def records(self, name: str) -> Iterator[Fields]:
         """A list of records, one after another."""
         for index, value in enumerate(self.values(name)):
             if not isinstance(value, dict):
                 self.fail(f"{name}[{index}]", f"{_shown(value)} given, expected a record")
-            yield Fields(value, f"{self._where}: {name}[{index}]")
+            yield Fields(value, f"{self.where}: {name}[{index}]")
 
     def _get(self, name: str) -> RecordValue:
         if name not in self._record:
