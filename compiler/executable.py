@@ -186,6 +186,10 @@ class Executable:
             self._programs.clear()
         return report
 
+    def signatures(self) -> list[Signature]:
+        """The shapes of the inputs, in their order, that programs are there for."""
+        return list(self._programs.ready)
+
     def source(self, shapes: Mapping[str, Iterable[int]] | None = None) -> str:
         """The generated code of the program for these shapes (as for ``compile``): Python source for Numba."""
         return source_of(self._spec(shapes))

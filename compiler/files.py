@@ -10,7 +10,8 @@ from typing import Any
 from basalt import serialization
 from basalt.errors import ModelFormatError, UnsupportedError, ValidationError
 from basalt.runtime.program import Program
-from basalt.serialization import MAGIC, EstimatorData, GraphData, Kind, ModuleData
+from basalt.serialization import MAGIC, VERSION, EstimatorData, GraphData, Kind, ModuleData
+from basalt.serialization.program.data import ProgramParts
 
 from .exchange import to_data
 from .executable import Executable
@@ -19,6 +20,7 @@ from .model import Model
 __all__ = ["Format", "load", "register_content", "register_format", "save"]
 
 _BSL_MAGIC = MAGIC.to_bytes(4, "big")
+_PROGRAM_START = _BSL_MAGIC + VERSION.to_bytes(4, "big") + Kind.PROGRAM.to_bytes(4, "big")
 _PEEK = 64
 """Bytes that a format may look at to tell whether a file is its own."""
 
@@ -43,6 +45,8 @@ def load(
     *,
     threads: int | None = None,
     eager_first_run: bool | None = None,
+    trust_native: bool = False,
+    trusted_keys: str | os.PathLike[str] | None = None,
 ) -> Any:
     """The model in a file.
 
@@ -52,10 +56,13 @@ def load(
             as ``basalt.Kind.CLUSTERS``; anything is taken by default.
         threads: threads to run on; None for the process's setting (``set_num_threads``).
         eager_first_run: whether first runs go through NumPy while code is compiled; None leaves it to BASALT_EAGER.
+        trust_native: whether machine code in the file may be run, which can do anything. Without it, or a signature by
+            a trusted key, the model in the file is compiled here, with a warning.
+        trusted_keys: a file of public keys to trust, None for the user's.
 
     Returns:
-        A Model. A file that holds no graph gives what it holds instead: a program, which has the same ``run``,
-        or an Estimator.
+        A Model. A file that holds no graph gives what it holds instead: a Runner for machine code that is trusted,
+        which has the same ``run``, an Estimator or a Module.
 
     Raises:
         ModelFormatError: for bytes that are truncated, damaged, or no model; names the place or the node. Also for
@@ -71,7 +78,8 @@ def load(
         format = _by_content(start) or _by_suffix(name)
     if not (expected is None or isinstance(expected, (type, Kind))):
         raise ValidationError(f"load: expected is {expected!r}, which is neither a class nor a Kind")
-    found = (format or _BSL).load(source, threads=threads, eager=eager_first_run)
+    trust = {"trust_native": trust_native, "trusted_keys": trusted_keys} if format in (None, _BSL) else {}
+    found = (format or _BSL).load(source, threads=threads, eager=eager_first_run, **trust)
     _check_expected(found, expected, name)
     return found
 
@@ -139,14 +147,35 @@ def register_content(data_type: type, make: Callable[..., Any]) -> None:
     _contents[data_type] = make
 
 
-def _load_bsl(source: Any, **options: Any) -> Any:
+def load_bsl(source: Any, **options: Any) -> Any:
+    """The model in a ``.bsl`` file of any kind but PROGRAM; None for that kind."""
     data = serialization.load(source)
+    if isinstance(data, ProgramParts):
+        return None
     for data_type, make in _contents.items():
         if isinstance(data, data_type):
             return make(data, **options)
     raise UnsupportedError(
         f"the file holds a {type(data).__name__}, which cannot be run; expected a graph or a program"
     )
+
+
+def _load_bsl_or_program(
+    source: Any, trust_native: bool = False, trusted_keys: str | os.PathLike[str] | None = None, **options: Any
+) -> Any:
+    if not _holds_program(source):
+        return load_bsl(source, **options)
+    from .ahead.loading import load_program
+
+    return load_program(source, trust_native, trusted_keys, **options)
+
+
+def _holds_program(source: Any) -> bool:
+    if isinstance(source, (str, os.PathLike)):
+        start = _start_of_file(source)
+    else:
+        _, start = _peek(source)
+    return start[:12] == _PROGRAM_START
 
 
 def _load_module(data: ModuleData, **options: Any) -> Any:
@@ -220,7 +249,7 @@ def _by_content(start: bytes) -> Format | None:
     return next((f for f in _formats if f.recognises(start)), None)
 
 
-_BSL = Format("Basalt", (".bsl",), lambda start: start.startswith(_BSL_MAGIC), _load_bsl)
+_BSL = Format("Basalt", (".bsl",), lambda start: start.startswith(_BSL_MAGIC), _load_bsl_or_program)
 # An ONNX file starts with field 1 of ModelProto, the IR version: a varint of one byte.
 _ONNX = Format("ONNX", (".onnx",), lambda start: start[:1] == b"\x08" and start[1:2] < b"\x80", _load_onnx)
 # From protocol 2 on, which Python 2.3 brought, a pickle starts with its protocol's number.

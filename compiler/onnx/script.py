@@ -83,6 +83,16 @@ class Entry:
         with self._lock:
             return list(self._stages.values())
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The inputs whose kinds and sizes decide."""
+        return tuple(self._declared)
+
+    def keyed(self) -> dict[Any, Stage]:
+        """What the graph was translated to so far, by the kinds and sizes that each holds for."""
+        with self._lock:
+            return dict(self._stages)
+
     def give_up_symbols(self) -> None:
         """Translate for known sizes only from now on."""
         with self._lock:

@@ -127,6 +127,21 @@ class Stage:
         return found
 
     @property
+    def feeds(self) -> tuple[tuple[str, str], ...]:
+        """The slots that the region reads, in its inputs' order, with the ONNX data types of their values."""
+        return self._feeds
+
+    @property
+    def converted(self) -> tuple[tuple[str, str], ...]:
+        """The results that leave the region in another form than it gives them, with their ONNX data types."""
+        return self._converted
+
+    @property
+    def direct_outputs(self) -> set[str]:
+        """The results that the region gives by name."""
+        return {name for name, _ in self._exports}
+
+    @property
     def converts(self) -> bool:
         """Whether values enter or leave the region in another form than outside."""
         return bool(self._converted) or any(carrier(dtype) != dtype for _, dtype in self._feeds)
@@ -144,7 +159,7 @@ class Stage:
     def outputs(self, env: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name after the last step."""
         assert isinstance(self.step, Return)
-        direct = {name for name, _ in self._exports}
+        direct = self.direct_outputs
         return {name: env[name] if name in direct else assemble(item, env) for name, item in self.step.outputs}
 
 
@@ -183,6 +198,26 @@ class Point:
         """What translation went on with so far."""
         with self._lock:
             return list(self._stages.values())
+
+    def keyed(self) -> dict[Any, Stage]:
+        """What translation went on with so far, by the kinds and sizes that each holds for."""
+        with self._lock:
+            return dict(self._stages)
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The slots whose sizes decide."""
+        return tuple(t.slot for t in self._slotted)
+
+    @property
+    def reads_elements(self) -> bool:
+        """Whether elements decide, and not only kinds and sizes."""
+        return isinstance(self._step, Bake)
+
+    @property
+    def prefix(self) -> str:
+        """What the slots of the step's results begin with."""
+        return self._prefix
 
     @property
     def last_frame(self) -> Frame | None:
@@ -313,7 +348,7 @@ def kind_of(value: Any) -> Any:
 
 def _content(value: Any) -> Any:
     array = np.asarray(value)
-    return array.dtype.str, array.shape, array.tobytes() if array.dtype != object else tuple(array.reshape(-1))
+    return array.dtype.name, array.shape, array.tobytes() if array.dtype != object else tuple(array.reshape(-1))
 
 
 def _shapes(results: Sequence[Any]) -> Any:

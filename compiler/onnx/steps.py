@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from basalt.errors import BasaltError, ValidationError
-
+from .host.calling import call_operator
 from .host.registry import HostNode
 from .tensor import Absent, HostItem, Item, ListItem, Tensor
 
@@ -56,15 +53,7 @@ class HostCall:
         Raises:
             BasaltError: what the operator refuses; it names the node.
         """
-        try:
-            with np.errstate(all="ignore"):
-                results = self.function(self.node, *values)
-        except (BasaltError, KeyboardInterrupt):
-            raise
-        except (ValueError, IndexError, TypeError, KeyError, OverflowError, ZeroDivisionError) as error:
-            shown = ", ".join(_shown(v) for v in values)
-            raise ValidationError(f"{self.node.describe()} ({shown}): {error}") from error
-        return list(results) if isinstance(results, tuple) else [results]
+        return call_operator(self.node, self.function, values)
 
 
 def assemble(item: Item, env: Environment) -> Any:
@@ -77,12 +66,6 @@ def assemble(item: Item, env: Environment) -> Any:
         return item.details["value"] if "value" in item.details else env[item.slot]
     assert item is None or isinstance(item, Absent)
     return None
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype.name}{list(value.shape)}"
-    return type(value).__name__
 
 
 def describe(step: Return | Bake | HostCall) -> str:

@@ -109,6 +109,8 @@ def _giving_arrays(function: HostFunction) -> HostFunction:
         result = function(n, *inputs)
         return tuple(_array(value) for value in result) if isinstance(result, tuple) else _array(result)
 
+    # Files with machine code can name it: it needs nothing but the node and its inputs.
+    wrapped.stored = True  # type: ignore[attr-defined]
     return wrapped
 
 
@@ -118,9 +120,13 @@ def _array(value: Any) -> Any:
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 
-def find(op_type: str, version: int, domain: str = "") -> HostFunction | None:
-    """The function of the newest since-version that is at most ``version``; None if there is none."""
-    _declare_all()
+def find(op_type: str, version: int, domain: str = "", *, declared: bool = False) -> HostFunction | None:
+    """The function of the newest since-version that is at most ``version``; None if there is none.
+
+    ``declared`` says that the function's module has been imported, so that the others need not be.
+    """
+    if not declared:
+        _declare_all()
     by_version = _FUNCTIONS.get((domain, op_type), {})
     newest = max((v for v in by_version if v <= version), default=None)
     return None if newest is None else by_version[newest]

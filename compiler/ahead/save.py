@@ -1,0 +1,62 @@
+"""Writing a model with machine code to a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from basalt.serialization.program.writing import save_program as write_file
+
+from ..kernels.target import NATIVE
+from .build import LevelProgress, compile_ahead
+from .source import source_parts
+
+__all__ = ["save_program"]
+
+
+def save_program(
+    model: Any,
+    path: str | os.PathLike[str],
+    shapes: Mapping[str, Sequence[int]] | Sequence[Mapping[str, Sequence[int]]] = (),
+    *,
+    feeds: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
+    cpu: str | Sequence[str] = NATIVE,
+    source: bool = True,
+    progress: LevelProgress | None = None,
+) -> None:
+    """Compile a model ahead of time into a ``.bsl`` file, which starts in milliseconds and needs no compiler.
+
+    Args:
+        model: what ``basalt.load`` gives, or a built graph.
+        path: the file, which appears only once it is complete.
+        shapes: a shape for each input by name, or several such dictionaries: the signatures to compile. Inputs of
+            known shape may be left out.
+        feeds: inputs by name, or several such dictionaries, of whose shapes there are to be programs too. A model that
+            decides by values what it computes (``If``, shapes from data) needs some: the file holds what runs on them
+            came to.
+        cpu: for which CPUs: ``native`` (this one), ``v2``, ``v3``, ``v4`` (levels of x86-64), or several of them.
+        source: whether the file holds the model itself too. Without it, the file is smaller, but only the given shapes
+            run, only on these CPUs, and only where the native code is trusted.
+        progress: called with the level, kernels that are ready, kernels in all, and the seconds that the last took.
+
+    Raises:
+        ValidationError: for shapes that the model does not allow, unknown CPUs, and a file beyond 2**31 - 1 bytes.
+        UnsupportedError: for what cannot be compiled ahead of time.
+        OSError: if the file cannot be written.
+    """
+    executable = model.executable() if callable(getattr(model, "executable", None)) else model
+    parts = compile_ahead(
+        executable,
+        [{name: tuple(map(int, shape)) for name, shape in entry.items()} for entry in _several(shapes)],
+        feeds=_several(feeds),
+        levels=[cpu] if isinstance(cpu, str) else cpu,
+        source=source_parts(model) if source else None,
+        metadata={"name": executable.name},
+        progress=progress,
+    )
+    write_file(path, parts)
+
+
+def _several(given: Any) -> list[Any]:
+    return [given] if isinstance(given, Mapping) else list(given)
