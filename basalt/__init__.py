@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from basalt.compiler.ahead.save import save_program
     from basalt.compiler.builder import MLGraphBuilder, MLOperand
     from basalt.compiler.estimators.convert import from_sklearn
     from basalt.compiler.estimators.estimator import Estimator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         ValidationError,
     )
+    from basalt.runner import NativeCodeWarning, Runner
     from basalt.runtime.kernel_cache import cache_clear, cache_info, cache_prune
     from basalt.runtime.program import Program
     from basalt.runtime.threads import get_num_threads, set_num_threads
@@ -65,11 +67,13 @@ _HOMES = {
     "Model": "basalt.compiler.model",
     "ModelFormatError": "basalt.errors",
     "Module": "basalt.compiler.modules.module",
+    "NativeCodeWarning": "basalt.runner",
     "OnnxConverter": "basalt.compiler.onnx_converter",
     "OnnxExecutable": "basalt.compiler.onnx.model",
     "OnnxModel": "basalt.serialization.onnx",
     "Program": "basalt.runtime.program",
     "RunOptions": "basalt.session",
+    "Runner": "basalt.runner",
     "SessionOptions": "basalt.session",
     "UnsupportedError": "basalt.errors",
     "ValidationError": "basalt.errors",
@@ -85,6 +89,7 @@ _HOMES = {
     "peek_kind": "basalt.serialization",
     "save": "basalt.compiler.files",
     "save_onnx": "basalt.compiler.onnx.export",
+    "save_program": "basalt.compiler.ahead.save",
     "set_num_threads": "basalt.runtime.threads",
     "to_onnx": "basalt.compiler.onnx.export",
     "torch_backend": "basalt.compiler.modules.backend",
@@ -109,11 +114,13 @@ __all__ = [
     "Model",
     "ModelFormatError",
     "Module",
+    "NativeCodeWarning",
     "OnnxConverter",
     "OnnxExecutable",
     "OnnxModel",
     "Program",
     "RunOptions",
+    "Runner",
     "SessionOptions",
     "UnsupportedError",
     "ValidationError",
@@ -130,6 +137,7 @@ __all__ = [
     "peek_kind",
     "save",
     "save_onnx",
+    "save_program",
     "set_num_threads",
     "to_onnx",
     "torch_backend",
