@@ -18,8 +18,10 @@ from basalt.cli.bench import bench_command
 from basalt.cli.cache import cache
 from basalt.cli.compare.command import compare_command
 from basalt.cli.compile import compile_command
+from basalt.cli.completion import COMPLETE_VARIABLE, completion, use_own_bash
 from basalt.cli.export import export
 from basalt.cli.ops import ops
+from basalt.cli.output import complain
 from basalt.cli.profile import profile_command
 from basalt.cli.run import run_command
 from basalt.cli.show import show
@@ -51,6 +53,7 @@ for command in (
     ops,
     bench_command,
     compare_command,
+    completion,
 ):
     cli.add_command(command)
 
@@ -60,6 +63,8 @@ def run(arguments: Sequence[str]) -> int:
     _accept_any_character()
     warnings.showwarning = _warn  # type: ignore[assignment]
     try:
+        if COMPLETE_VARIABLE in os.environ:
+            use_own_bash()
         status = cli.main(list(arguments), prog_name="bslc", standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:
@@ -85,39 +90,30 @@ def _status_of(error: BaseException) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return BROKEN_PIPE
         case KeyboardInterrupt() | click.Abort():
-            _complain("interrupted")
+            complain("interrupted")
             return INTERRUPTED
         case SystemExit():
             raise error
         case click.UsageError():
-            _complain(f"error: {error.format_message()}")
+            complain(f"error: {error.format_message()}")
             if error.ctx is not None:
-                _complain(f"See '{error.ctx.command_path} --help'.")
+                complain(f"See '{error.ctx.command_path} --help'.")
             return USAGE
         case click.ClickException():
-            _complain(f"error: {error.format_message()}")
+            complain(f"error: {error.format_message()}")
         case BasaltError():
-            _complain(f"error: {error}")
+            complain(f"error: {error}")
         case MemoryError():
-            _complain(f"error: out of memory{f': {error}' if str(error) else ''}")
+            complain(f"error: out of memory{f': {error}' if str(error) else ''}")
         case OSError():
             place = f"{error.filename}: " if error.filename else ""
-            _complain(f"error: {place}{error.strerror or error}")
+            complain(f"error: {place}{error.strerror or error}")
         case _:
-            _complain(f"error: internal error: {type(error).__name__}: {error}")
-            _complain("This is a bug in Basalt; BASALT_DEBUG=traceback shows where it happened.")
+            complain(f"error: internal error: {type(error).__name__}: {error}")
+            complain("This is a bug in Basalt; BASALT_DEBUG=traceback shows where it happened.")
     return FAILED
 
 
 def _warn(message: Warning | str, *place: object) -> None:
     """Show a warning as the line that it is: where in the code it arose is of no use to a user."""
     print(f"warning: {message}", file=sys.stderr)
-
-
-def _complain(message: str) -> None:
-    # click.echo would write UTF-8 to a stream that asks for ASCII.
-    print(click.style(message, fg="red") if _colours_wanted() else message, file=sys.stderr)
-
-
-def _colours_wanted() -> bool:
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")

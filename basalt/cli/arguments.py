@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
+
+from basalt.cli.completing import named_files
 
 __all__ = [
     "BYTES",
@@ -49,6 +52,9 @@ class NamedFile(click.ParamType):
         if not path.is_file():
             self.fail(f"file {file!r} does not exist", param, ctx)
         return name or None, path
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return named_files(incomplete, ".npy")
 
 
 class NamedShape(click.ParamType):

@@ -1,4 +1,4 @@
-"""``bslc cache``: look at the cache of compiled kernels, and make it smaller."""
+"""``bslc cache``: look at the cache of compiled kernels, fill it, and make it smaller."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from basalt.cli.arguments import BYTES, help_if_alone
 from basalt.cli.output import json_option, print_json, print_table, size_text
+from basalt.cli.warm import warm
 
 if TYPE_CHECKING:
     from basalt.runtime.kernel_cache import CacheInfo
@@ -18,7 +19,7 @@ __all__ = ["cache"]
 @click.group(invoke_without_command=True)
 @click.pass_context
 def cache(context: click.Context) -> None:
-    """Show or shrink the cache of compiled kernels."""
+    """Show, fill or shrink the cache of compiled kernels."""
     help_if_alone(context)
 
 
@@ -53,6 +54,9 @@ def clear(as_json: bool) -> None:
     Nothing is asked: what is needed later is compiled again.
     """
     _shrink(0, as_json)
+
+
+cache.add_command(warm)
 
 
 def _info() -> CacheInfo:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,26 +13,15 @@ from basalt.cli.arguments import model_argument, random_input_option, random_see
 from basalt.cli.output import compiling, json_option, measuring, print_json, print_table, seconds_text
 
 if TYPE_CHECKING:
+    from basalt.cli.machine_code import Compiled
     from basalt.cli.models import Sizes
     from basalt.compiler.executable import Executable
     from basalt.compiler.tuning.report import TuningReport
-    from basalt.runtime.cache_files import KernelKey
-    from basalt.runtime.spec import KernelCode, ProgramSpec
 
 __all__ = ["compile_command"]
 
 LONGEST = 60
 """Characters of a kernel's or operators' names in the table; a fused kernel may have hundreds."""
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """One piece of machine code: what it computes, the seconds that compiling took (None: it was in the cache)."""
-
-    what: str
-    seconds: float | None
-    calls: int
-    operators: str
 
 
 @click.command("compile")
@@ -66,6 +54,7 @@ def compile_command(
     operator. Run it on a machine that does nothing else.
     """
     from basalt.cli import feeding, models
+    from basalt.cli.machine_code import check_kept, compile_kernels
 
     start = time.perf_counter()
     if not tune and (inputs or tune_seconds is not None or threads is not None):
@@ -81,8 +70,9 @@ def compile_command(
         sizes = models.resolve(loaded, shapes, dims)
         sizes.note()
     spec = models.plan(loaded, sizes)
-    entries = _compile(spec)
-    _check_kept(spec)
+    with compiling() as show:
+        entries = compile_kernels(spec, show)
+    check_kept(spec)
     _print(sizes, entries, report, time.perf_counter() - start, as_json)
 
 
@@ -92,59 +82,6 @@ def _tune(model: Executable, feeds: dict[str, Any], seconds: float | None) -> Tu
     if not report.kept:
         raise click.ClickException("what was measured could not be kept in the cache")
     return report
-
-
-def _compile(spec: ProgramSpec) -> list[Compiled]:
-    """Compile what the cache lacks: the executor, which all programs share, and the program's kernels."""
-    from basalt.compiler.codegen.compile import load_executor, load_kernels
-    from basalt.compiler.codegen.fingerprint import executor_key, kernel_key
-
-    absent = [code.key for code in _distinct(spec) if not _has(kernel_key(code))]
-    took: list[float] = []
-    executor_is_absent = not _has(executor_key())
-    with compiling() as show:
-        show(0, len(_distinct(spec)), 0.0)
-        start = time.perf_counter()
-        load_executor()
-        executor_seconds = time.perf_counter() - start
-        load_kernels(spec.kernels, _recording(took, show))
-    seconds = dict(zip(absent, took))
-    entries = [Compiled("executor", executor_seconds if executor_is_absent else None, 0, "")]
-    for code in _distinct(spec):
-        rows = [row for row in spec.rows if spec.kernels[row.kernel].key == code.key]
-        operators = ", ".join(dict.fromkeys(row.label for row in rows if row.label))
-        entries.append(Compiled(code.label or "unnamed", seconds.get(code.key), len(rows), operators))
-    return entries
-
-
-def _distinct(spec: ProgramSpec) -> list[KernelCode]:
-    return list({code.key: code for code in spec.kernels}.values())
-
-
-def _has(key: KernelKey) -> bool:
-    from basalt.runtime.kernel_cache import CACHE
-
-    return CACHE.has(key)
-
-
-def _recording(took: list[float], show: Callable[[int, int, float], None]) -> Callable[[int, int, float], None]:
-    def record(done: int, total: int, seconds: float) -> None:
-        took.append(seconds)
-        show(done, total, seconds)
-
-    return record
-
-
-def _check_kept(spec: ProgramSpec) -> None:
-    """Compiling ahead is of no use if the files could not be written, of which the cache itself only warns."""
-    from basalt.compiler.codegen.fingerprint import executor_key, kernel_key
-    from basalt.runtime.kernel_cache import CACHE
-
-    keys = [executor_key(), *map(kernel_key, spec.kernels)]
-    lost = sum(CACHE.folder.read(key.name) is None for key in keys)
-    if lost:
-        place = "no folder" if CACHE.folder.path is None else str(CACHE.folder.path)
-        raise click.ClickException(f"{lost} of {len(keys)} kernels could not be kept in the cache ({place})")
 
 
 def _print(sizes: Sizes, entries: list[Compiled], tuned: TuningReport | None, seconds: float, as_json: bool) -> None:

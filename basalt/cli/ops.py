@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from basalt.cli.completing import operator_names
 from basalt.cli.output import json_option, print_json, print_table
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ __all__ = ["ops"]
 
 
 @click.command()
-@click.argument("operator", required=False)
+@click.argument("operator", required=False, shell_complete=operator_names)
 @click.option("--onnx", is_flag=True, help="List ONNX's operators by domain, with the versions that are supported.")
 @json_option
 def ops(operator: str | None, onnx: bool, as_json: bool) -> None:

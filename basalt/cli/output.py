@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 import click
 
-__all__ = ["compiling", "json_option", "measuring", "note", "print_json", "print_table", "seconds_text", "size_text"]
+__all__ = [
+    "Progress",
+    "compiling",
+    "complain",
+    "is_terminal",
+    "json_option",
+    "measuring",
+    "note",
+    "print_json",
+    "print_table",
+    "progress_bar",
+    "seconds_text",
+    "size_text",
+]
 
 Progress: TypeAlias = Callable[[int, int, float], None]
 """Takes the kernels that are ready, the kernels of the program, the seconds that the last one took."""
@@ -64,44 +78,45 @@ def note(message: str) -> None:
         print(message, file=sys.stderr)
 
 
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a person looks at what is written, on a terminal that can do more than print lines."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def complain(message: str) -> None:
+    """Print a line to stderr, red on a terminal unless NO_COLOR is set."""
+    coloured = is_terminal(sys.stderr) and not os.environ.get("NO_COLOR")
+    # click.echo would write UTF-8 to a stream that asks for ASCII.
+    print(click.style(message, fg="red") if coloured else message, file=sys.stderr)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[float, float | None, str], None]]:
+    """A bar on stderr, on a terminal only, as long as the block runs; with the time left.
+
+    It is told what is done, of how much (None if that is not known), and the same as text.
+    """
+    if not is_terminal(sys.stderr):
+        yield lambda done, total, count: None
+        return
+    from basalt.cli.bars import shown_bar
+
+    with shown_bar(what) as show:
+        yield show
+
+
 @contextmanager
 def compiling() -> Iterator[Progress]:
     """What a compilation is to report to while the block runs, which shows it on stderr, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda done, total, seconds: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("compiling"),
-        BarColumn(),
-        TextColumn("{task.fields[count]}"),
-        TimeElapsedColumn(),
-    )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, count="")
-        yield lambda done, total, seconds: bar.update(
-            task, completed=done, total=total, count=f"{done} of {total} kernels"
-        )
+    with progress_bar("compiling") as show:
+        yield lambda done, total, seconds: show(done, total, f"{done} of {total} kernels")
 
 
 @contextmanager
 def measuring(what: str) -> Iterator[Callable[[int, int], None]]:
     """Shows on stderr, on a terminal only, what is being done while the block runs, and how many of how many parts."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    columns = (SpinnerColumn(), TextColumn(what), BarColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with progress_bar(what) as show:
+        yield lambda done, total: show(done, total, f"{done} of {total}")
 
 
 def size_text(size: int) -> str:

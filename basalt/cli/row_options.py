@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from basalt.cli.arguments import MODEL
+from basalt.cli.completing import METHODS, one_of
 
 __all__ = ["RowOptions", "row_options"]
 
@@ -77,10 +78,16 @@ def row_options(command: _Decorated) -> _Decorated:
             click.option(
                 "--method",
                 metavar="NAME",
+                shell_complete=one_of(METHODS),
                 help="Which results of rows: a method of an estimator, an output of a graph.  [default: predict, or "
                 "else transform; the only output]",
             ),
-            click.option("--delimiter", type=Delimiter(), help="What separates columns of CSV files.  [default: ,]"),
+            click.option(
+                "--delimiter",
+                type=Delimiter(),
+                shell_complete=one_of(["tab"]),
+                help="What separates columns of CSV files.  [default: ,]",
+            ),
             click.option("--no-header", is_flag=True, help="The CSV file's first line is a row."),
         )
     ):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from basalt.cli.arguments import model_argument, shape_options
+from basalt.cli.completing import PASSES, one_of
 from basalt.cli.output import json_option, print_json, print_table, size_text
 
 if TYPE_CHECKING:
@@ -22,7 +23,12 @@ __all__ = ["show"]
 
 @click.command()
 @model_argument
-@click.option("--after", metavar="PASS", help="Print the graph after this pass, or after 'all'; --passes lists them.")
+@click.option(
+    "--after",
+    metavar="PASS",
+    shell_complete=one_of((*PASSES, "all")),
+    help="Print the graph after this pass, or after 'all'; --passes lists them.",
+)
 @click.option("--source", is_flag=True, help="Print the generated code of the kernels.")
 @click.option("--explain", is_flag=True, help="Print the calls of kernels, in order, with estimated times.")
 @click.option("--passes", is_flag=True, help="Print what each pass of the compiler did.")

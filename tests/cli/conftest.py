@@ -7,7 +7,7 @@ import pty
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,12 +31,13 @@ class Done:
 class Bslc:
     """Runs commands in a folder of the test's own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, program: Sequence[str] = PROGRAM) -> None:
         self.folder = folder
+        self.program = list(program)
 
     def __call__(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> Done:
         """Run one command with pipes for stdout and stderr."""
-        command = [*PROGRAM, *map(str, arguments)]
+        command = [*self.program, *map(str, arguments)]
         done = subprocess.run(
             command, capture_output=True, cwd=self.folder, env=_environment(environment), timeout=TIMEOUT, check=False
         )
@@ -44,7 +45,7 @@ class Bslc:
 
     def start(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Begin one command with pipes for stdout and stderr."""
-        command = [*PROGRAM, *map(str, arguments)]
+        command = [*self.program, *map(str, arguments)]
         pipe = subprocess.PIPE
         return subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=self.folder, env=_environment(environment))
 
@@ -54,7 +55,7 @@ class Bslc:
 
     def in_shell(self, before: str, *arguments: str | Path, redirection: str = "") -> Done:
         """Run one command in a shell, after ``before`` and with ``redirection`` at its end."""
-        command = shlex.join([*PROGRAM, *map(str, arguments)])
+        command = shlex.join([*self.program, *map(str, arguments)])
         done = subprocess.run(
             ["bash", "-c", f"{before}{command} {redirection}"],
             capture_output=True,
@@ -68,7 +69,7 @@ class Bslc:
     def on_terminal(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> Done:
         """Run one command with a terminal for stdout and stderr together, which come back as ``out``."""
         ours, theirs = pty.openpty()
-        command = [*PROGRAM, *map(str, arguments)]
+        command = [*self.program, *map(str, arguments)]
         variables = _environment({"TERM": "xterm-256color", **(environment or {})})
         with subprocess.Popen(command, stdout=theirs, stderr=theirs, cwd=self.folder, env=variables) as process:
             os.close(theirs)

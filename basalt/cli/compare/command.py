@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from basalt.cli.arguments import MODEL, model_argument, random_input_option, random_seed_option, shape_options
+from basalt.cli.completing import file_or
 from basalt.cli.output import json_option
 
 __all__ = ["compare_command"]
@@ -26,6 +28,9 @@ class Other(click.ParamType):
             return str(value)
         path: Path = MODEL.convert(value, param, ctx)
         return path
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return file_or(PEER_NAMES, incomplete)
 
 
 @click.command("compare")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class GraphSource:
     def average_bytes(self, dims: Mapping[str, int]) -> float:
         """The size of a result, on the average, for these sizes of symbolic dimensions."""
         sizes = [
-            float(np.prod([int(d) for d in bind_shape(v.shape, dims)], dtype=np.float64))
+            float(np.prod(cast("tuple[int, ...]", bind_shape(v.shape, dims)), dtype=np.float64))
             * np.dtype(numpy_dtype(v.dtype)).itemsize
             for node in self._model.graph.nodes
             for v in node.outputs

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 import basalt
-from basalt.cli.output import note, seconds_text
+from basalt.cli.output import note, progress_bar, seconds_text
 from basalt.cli.row_options import RowOptions
 from basalt.cli.rows.csv_table import CsvTable
 from basalt.cli.rows.features import Chunk
@@ -101,13 +101,8 @@ def _progress(table: Table, output: Path | None) -> Iterator[Callable[[int, int]
 
     Where results go to a terminal themselves, nothing is shown between them.
     """
-    if not sys.stderr.isatty() or (output is None and sys.stdout.isatty()):
+    if output is None and sys.stdout.isatty():
         yield lambda rows, read: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), BarColumn(), TextColumn("{task.fields[rows]:,} rows"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=max(table.size, 1), rows=0)
-        yield lambda rows, read: bar.update(task, completed=read, rows=rows)
+    with progress_bar("predicting") as show:
+        yield lambda rows, read: show(read, max(table.size, 1), f"{rows:,} rows")
