@@ -13,8 +13,8 @@ import numpy as np
 
 from basalt.errors import ValidationError
 
+from .described import TensorSpec
 from .dtypes import numpy_dtype
-from .spec import TensorSpec
 
 __all__ = ["prepare_inputs", "prepare_outputs"]
 

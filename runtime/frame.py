@@ -9,13 +9,13 @@ import numpy as np
 
 from . import layout
 from .code import Code
+from .described import Described, TensorSpec
 from .dtypes import numpy_dtype
 from .environment import ALIGNED, C_CONTIGUOUS, WRITEABLE, environment
 from .layout import WORD, Patch, Region, Tensor
 from .memory import aligned_empty, aligned_words
 from .schedule import Schedule
-from .spec import Described, SlotKind, TensorSpec
-from .tables import ProgramTables, RowColumn
+from .tables import ProgramTables, RowColumn, SlotKind
 
 __all__ = ["Frame", "FramePlan", "FrameSchedule"]
 

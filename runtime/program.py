@@ -14,6 +14,7 @@ from basalt.errors import BasaltError, DeadlineExceeded, UnsupportedError, Valid
 
 from .code import Code
 from .deadlines import deadline_after, grains
+from .described import Described
 from .dtypes import numpy_dtype
 from .environment import environment
 from .feeds import prepare_inputs, prepare_outputs
@@ -21,11 +22,10 @@ from .frame import Frame, FramePlan, FrameSchedule
 from .frame_pool import FramePool
 from .layout import Env, Status
 from .schedule import schedule, timings
-from .spec import Described, KernelCode, ProgramSpec, Row, Slot, SlotKind, TensorSpec
 from .spec_check import check_spec
 from .threads import THREADS, thread_count
 
-__all__ = ["KernelCode", "Program", "ProgramSpec", "Row", "Slot", "SlotKind", "TensorSpec"]
+__all__ = ["Program"]
 
 _DONE, _LATE = Status.DONE, Status.LATE
 
@@ -40,8 +40,8 @@ class Program:
         run. Raises ValidationError if ``spec`` contradicts itself.
         """
         check_spec(spec)
-        if len(kernels.addresses) != len(spec.kernels):
-            raise BasaltError(f"{len(kernels.addresses)} kernels loaded, the program has {len(spec.kernels)}")
+        if len(kernels.addresses) != spec.kernel_count:
+            raise BasaltError(f"{len(kernels.addresses)} kernels loaded, the program has {spec.kernel_count}")
         self.spec = spec
         self.code = kernels
         self.threads = threads

@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
-from .dtypes import numpy_dtype
+from .described import TensorSpec
 from .memory import usable_constant
 from .tables import Constants, ProgramTables, SlotKind, tables_of
 
-__all__ = ["Described", "KernelCode", "ProgramSpec", "Row", "Slot", "SlotKind", "TensorSpec"]
-
-
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
-    """An input or output of a program: all sizes are concrete, rows are C-contiguous."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """Number of elements; 1 for a scalar (shape ``()``)."""
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the elements."""
-        return self.size * numpy_dtype(self.dtype).itemsize
+__all__ = ["KernelCode", "ProgramSpec", "Row", "Slot", "SlotKind", "TensorSpec"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,30 +101,6 @@ class Row:
     dtype: str = ""
 
 
-class Described(Protocol):
-    """A program as plain data, just compiled (:class:`ProgramSpec`) or from a file (:class:`.stored.StoredSpec`)."""
-
-    @property
-    def inputs(self) -> tuple[TensorSpec, ...]: ...
-    @property
-    def outputs(self) -> tuple[TensorSpec, ...]: ...
-    @property
-    def rows(self) -> Sequence[Row]: ...
-    @property
-    def kernels(self) -> Sequence[KernelCode]: ...
-    @property
-    def arena_bytes(self) -> int: ...
-    @property
-    def tables(self) -> ProgramTables:
-        """The rows as arrays."""
-        ...
-
-    @property
-    def memory(self) -> Constants:
-        """Where the constants lie."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class ProgramSpec:
     """A whole program: rows run in order; row ``r`` sees everything that earlier rows wrote."""
@@ -156,6 +111,11 @@ class ProgramSpec:
     kernels: tuple[KernelCode, ...]
     constants: tuple[np.ndarray, ...]
     arena_bytes: int
+
+    @property
+    def kernel_count(self) -> int:
+        """How many kernels there are."""
+        return len(self.kernels)
 
     @cached_property
     def tables(self) -> ProgramTables:

@@ -9,8 +9,8 @@ import numpy as np
 
 from basalt.errors import ValidationError
 
-from .spec import Described, SlotKind, TensorSpec
-from .tables import ProgramTables, RowColumn
+from .described import Described, TensorSpec
+from .tables import ProgramTables, RowColumn, SlotKind
 
 __all__ = ["check_spec"]
 
@@ -44,7 +44,7 @@ def _check_tensors(kind: str, tensors: Sequence[TensorSpec]) -> None:
 def _check_rows(spec: Described, tables: ProgramTables) -> None:
     rows, costs = tables.rows, tables.costs
     kernel, start, stop, least = (rows[:, c] for c in _RANGE)
-    kernels = len(spec.kernels)
+    kernels = spec.kernel_count
     for index in np.flatnonzero((kernel < 0) | (kernel >= kernels)):
         _fail(spec, index, f"kernel {kernel[index]} of {kernels}")
     # Units are added to and subtracted from each other, which half of the range leaves room for.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,6 +61,8 @@ def _existing_mode(target: str) -> int | None:
 
 def _create_temporary(folder: str, mode: int | None) -> tuple[int, str]:
     """Create a file with a name of its own; never with more permissions than the target's, not even for a moment."""
+    import secrets
+
     while True:
         temporary = os.path.join(folder, f".bsl-{secrets.token_hex(8)}.tmp")
         with contextlib.suppress(FileExistsError):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from .graph_data import AttrValue
-from .payload_reader import PayloadReader
-from .payload_writer import PayloadWriter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .graph_data import AttrValue
+    from .payload_reader import PayloadReader
+    from .payload_writer import PayloadWriter
 
 __all__ = ["MAX_NESTING", "read_attribute", "write_attribute"]
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from basalt.errors import ModelFormatError
 from basalt.serialization.program.fields import Fields
 
-from ..spec import KernelCode, Row, Slot, SlotKind, TensorSpec
-from ..tables import Constants, ProgramTables, RowColumn
+from ..described import TensorSpec
+from ..tables import Constants, ProgramTables, RowColumn, SlotKind
+
+if TYPE_CHECKING:
+    from ..spec import KernelCode, Row, Slot
 
 __all__ = ["StoredSpec", "tensor_specs"]
 
@@ -20,7 +23,7 @@ _ALIGNMENT = 64
 
 
 class StoredSpec:
-    """What a file says of one program; a :class:`..spec.Described`.
+    """What a file says of one program; a :class:`..described.Described`.
 
     Args:
         fields: the program's record.
@@ -43,15 +46,24 @@ class StoredSpec:
         self.tables = _tables(fields)
         self.memory = _constants(fields, weights)
 
+    @property
+    def kernel_count(self) -> int:
+        """How many kernels the program has."""
+        return len(self.kernel_numbers)
+
     @cached_property
     def kernels(self) -> Sequence[KernelCode]:
         """The kernels with their labels; there is no source."""
+        from ..spec import KernelCode
+
         labels = self._labels("kernels", len(self.kernel_numbers))
         return [KernelCode("", "", (), label) for label in labels]
 
     @cached_property
     def rows(self) -> Sequence[Row]:
         """The rows for people and tools; frames are made from the tables."""
+        from ..spec import Row
+
         notes, count = self._notes(), len(self.tables.rows)
         labels, dtypes = self._labels("labels", count), self._labels("dtypes", count)
         operations, nbytes = (notes.array(name, "int64", (count,)).tolist() for name in ("operations", "nbytes"))
@@ -65,6 +77,8 @@ class StoredSpec:
         return rows
 
     def _slots(self) -> list[Slot]:
+        from ..spec import Slot
+
         tables = self.tables
         reals = tables.slot_values.view(np.float64).tolist()
         return [

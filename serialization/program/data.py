@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -11,20 +11,18 @@ from .records import Record
 
 __all__ = ["Part", "ProgramParts", "Signature"]
 
-Part = Record | np.ndarray
+Part: TypeAlias = "Record | np.ndarray"
 """A record, or bytes (a uint8 vector), of which readers take pieces."""
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(NamedTuple):
     """An Ed25519 signature (RFC 8032) of a file's manifest: the public ``key`` of 32 bytes, a ``value`` of 64."""
 
     key: bytes
     value: bytes
 
 
-@dataclass(frozen=True)
-class ProgramParts:
+class ProgramParts(NamedTuple):
     """A program to be written.
 
     ``metadata`` is free text by name, which is read without reading the parts; ``parts`` are records and byte vectors
@@ -33,4 +31,4 @@ class ProgramParts:
 
     metadata: Mapping[str, str]
     parts: Mapping[str, Part]
-    signatures: tuple[Signature, ...] = field(default=())
+    signatures: tuple[Signature, ...] = ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 
 import numpy as np
@@ -103,7 +102,7 @@ class ProgramFile:
             raise ModelFormatError(
                 f"{self.name}: the CRC32C of part {part!r} is 0x{crc:08X}, but the manifest says 0x{entry.crc:08X}"
             )
-        if self._digests and hashlib.sha256(content.data).digest() != entry.digest:
+        if self._digests and _sha256(content) != entry.digest:
             raise ModelFormatError(f"{self.name}: the SHA-256 of part {part!r} is not the one that was signed")
         self._checked.add(part)
         return content
@@ -148,3 +147,9 @@ class ProgramFile:
         if self._entries[part].form != form:
             raise ModelFormatError(f"{self.name}: part {part!r} is {'bytes' if form == RECORD else 'a record'}")
         return PayloadReader(content, f"{self.name}: {part}")
+
+
+def _sha256(content: np.ndarray) -> bytes:
+    import hashlib
+
+    return hashlib.sha256(content.data).digest()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..checksum import extend_crc
 from ..payload_reader import PayloadReader
-from ..payload_writer import PayloadWriter
 from .data import Signature
+
+if TYPE_CHECKING:
+    from ..payload_writer import PayloadWriter
 
 __all__ = [
     "BYTES",
@@ -36,8 +38,7 @@ _CONTEXT = b"Basalt compiled program, manifest, Ed25519\n"
 _MAX_SIGNATURES = 64
 
 
-@dataclass(frozen=True)
-class PartEntry:
+class PartEntry(NamedTuple):
     """A part: ``form`` is RECORD or BYTES, ``size`` in bytes, ``crc`` its CRC32C, ``digest`` its SHA-256."""
 
     name: str
@@ -47,8 +48,7 @@ class PartEntry:
     digest: bytes
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(NamedTuple):
     """Metadata, and the parts in the order of the file."""
 
     metadata: dict[str, str]
@@ -56,6 +56,8 @@ class Manifest:
 
     def encode(self) -> bytes:
         """The bytes that are signed and stored."""
+        from ..payload_writer import PayloadWriter
+
         writer = PayloadWriter()
         writer.varint(len(self.metadata))
         for key, value in self.metadata.items():

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ..attributes import MAX_NESTING, read_attribute, write_attribute
 from ..dtypes import dtype_by_code
-from ..graph_data import AttrValue
-from ..payload_reader import PayloadReader
-from ..payload_writer import PayloadWriter
+
+if TYPE_CHECKING:
+    from ..graph_data import AttrValue
+    from ..payload_reader import PayloadReader
+    from ..payload_writer import PayloadWriter
 
 __all__ = ["Record", "RecordValue", "read_record", "write_record"]
 
 RecordValue: TypeAlias = "AttrValue | np.ndarray | list[RecordValue] | Mapping[str, RecordValue]"
 """An attribute's value, an array, a list of values (tuples are attributes), or a record."""
-Record: TypeAlias = Mapping[str, RecordValue]
+Record: TypeAlias = "Mapping[str, RecordValue]"
 
 _ATTRIBUTE, _ARRAY, _LIST, _RECORD = range(4)
 _MAX_RANK = 64

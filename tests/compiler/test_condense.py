@@ -16,7 +16,8 @@ from basalt.compiler.codegen.condense import condensed
 from basalt.compiler.kernels.expressions import is_simple
 from basalt.compiler.kernels.fused import fused
 from basalt.compiler.kernels.namespace import recipe
-from basalt.runtime.program import KernelCode, Program, ProgramSpec, Row, Slot, TensorSpec
+from basalt.runtime.program import Program
+from basalt.runtime.spec import KernelCode, ProgramSpec, Row, Slot, TensorSpec
 
 EXPRESSIONS = (
     "a + b * c - 7",

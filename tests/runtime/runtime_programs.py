@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from basalt.compiler.codegen.compile import load_kernels
-from basalt.runtime.program import KernelCode, Program, ProgramSpec, Row, Slot, TensorSpec
+from basalt.runtime.program import Program
+from basalt.runtime.spec import KernelCode, ProgramSpec, Row, Slot, TensorSpec
 
 NAMES = ("ptr", "par_f32", "par_i64", "load_f32", "store_f32", "loadrw_f32", "storerw_f32", "add_f32", "mul_f32")
 NAMES += ("const_f32", "lt_f32")

@@ -13,8 +13,9 @@ from runtime_programs import chain, program, ramp
 import basalt
 from basalt.errors import DeadlineExceeded, UnsupportedError, ValidationError
 from basalt.runtime.deadlines import GRAIN, deadline_after, grains, now
-from basalt.runtime.program import Program, Row, Slot
+from basalt.runtime.program import Program
 from basalt.runtime.schedule import Timing
+from basalt.runtime.spec import Row, Slot
 
 SIZE = 50_000
 LONG = 20_000

@@ -43,7 +43,7 @@ from basalt.runtime import environment
 environment._objects_are_as_expected = lambda: False
 from runtime_programs import chain, program, ramp, tensors
 from basalt.errors import BasaltError, ValidationError
-from basalt.runtime.program import Row, Slot
+from basalt.runtime.spec import Row, Slot
 long = chain(20, 5000, 1e6, threads=2)
 for shift in range(5):
     assert (long.run({"x": ramp(5000) + shift})["y"] == ramp(5000) + 20 + shift).all()

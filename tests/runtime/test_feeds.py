@@ -19,7 +19,8 @@ from runtime_programs import program, ramp, tensors
 
 from basalt.errors import BasaltError, ValidationError
 from basalt.runtime.feeds import prepare_inputs, prepare_outputs
-from basalt.runtime.program import Program, Row, Slot, TensorSpec
+from basalt.runtime.program import Program
+from basalt.runtime.spec import Row, Slot, TensorSpec
 
 SHAPE = (4, 4)
 

@@ -8,7 +8,7 @@ from runtime_programs import chain, program, ramp, run_python
 
 from basalt.errors import BasaltError, ValidationError
 from basalt.runtime.profile import profile
-from basalt.runtime.program import Row, Slot
+from basalt.runtime.spec import Row, Slot
 
 
 @pytest.mark.parametrize("threads", [1, 2])

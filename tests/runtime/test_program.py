@@ -16,7 +16,8 @@ from basalt.runtime import frame_pool
 from basalt.runtime import program as program_module
 from basalt.runtime.cpus import usable_cores
 from basalt.runtime.frame import Frame
-from basalt.runtime.program import Program, ProgramSpec, Row, Slot, TensorSpec
+from basalt.runtime.program import Program
+from basalt.runtime.spec import ProgramSpec, Row, Slot, TensorSpec
 
 PARALLEL = 1e6
 """A cost that makes the executor split a row."""

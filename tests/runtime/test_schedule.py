@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basalt.runtime.program import Row
 from basalt.runtime.schedule import CHUNK, GAP, LAUNCH, schedule
+from basalt.runtime.spec import Row
 
 
 def row(units: int, cost: float, **options: object) -> Row:

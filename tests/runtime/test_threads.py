@@ -278,7 +278,7 @@ def test_a_launch_never_waits_for_the_gil(layer: str) -> None:
     script = """
 import ctypes
 from runtime_programs import program
-from basalt.runtime.program import Row, Slot
+from basalt.runtime.spec import Row, Slot
 from basalt.runtime.schedule import GAP
 rows = []
 for index in range(40):     # a launch for each row with an even number

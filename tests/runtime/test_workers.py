@@ -19,7 +19,8 @@ from basalt.compiler.codegen.workers import FEWEST, Workers, worker_count
 from basalt.errors import BasaltError
 from basalt.runtime.cache_folder import CacheFolder
 from basalt.runtime.kernel_cache import KernelCache
-from basalt.runtime.program import Program, ProgramSpec, Row, Slot
+from basalt.runtime.program import Program
+from basalt.runtime.spec import ProgramSpec, Row, Slot
 
 
 def _adding(count: int) -> list[KernelCode]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from basalt.serialization import ESTIMATOR_KINDS, MODULE_KINDS, EstimatorData, GraphData, Kind, ModuleData
 from basalt.serialization.kinds import codec_of, known_kinds
-from basalt.serialization.program import ProgramParts
+from basalt.serialization.program.data import ProgramParts
 
 FORMAT = Path(__file__).parents[2] / "docs" / "bsl-format.md"
 NUMBERS = {
