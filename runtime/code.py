@@ -57,8 +57,8 @@ class LoadedCode:
 
     @classmethod
     def from_objects(cls, executor: bytes, kernels: Sequence[bytes]) -> LoadedCode:
-        """Loads object code, of which :attr:`LoadedKernel.code` gives a kernel's."""
-        return cls(Executor(load_object(executor)), [LoadedKernel(code) for code in kernels])
+        """Loads object code, as :attr:`Executor.code` and :attr:`LoadedKernel.code` gave it."""
+        return cls(Executor.from_object(executor), [LoadedKernel(code) for code in kernels])
 
     @cached_property
     def addresses(self) -> np.ndarray:

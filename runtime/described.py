@@ -48,6 +48,10 @@ class Described(Protocol):
     def kernel_count(self) -> int: ...
     @property
     def arena_bytes(self) -> int: ...
+    def row_label(self, index: int) -> str:
+        """What the user calls the operators of a row; often empty."""
+        ...
+
     @property
     def tables(self) -> ProgramTables:
         """The rows as arrays."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from .environment import environment
 from .layout import CALL_SYMBOL, EXECUTE_SYMBOL
-from .native import Image
+from .native import Image, load_object
 
 __all__ = ["Entry", "Executor"]
 
@@ -40,8 +40,11 @@ class Executor:
     results see :class:`basalt.runtime.layout.Status`.
     """
 
-    def __init__(self, image: Image, prefix: str = "") -> None:
-        """``image`` holds the executor's functions, whose names begin with ``prefix``."""
+    def __init__(self, image: Image, prefix: str = "", code: bytes = b"") -> None:
+        """``image`` holds the executor's functions, whose names begin with ``prefix``; ``code`` is its object code, if
+        it comes from one.
+        """
+        self.code = code
         self._image = image
         self.nbytes = image.nbytes
         self.execute: Callable[[int], int] = _EXECUTE(image.address(prefix + EXECUTE_SYMBOL))
@@ -49,6 +52,11 @@ class Executor:
         if environment()[1]:
             address = image.address(f"{prefix}{CALL_SYMBOL}_{object.__basicsize__}")
             self._method = _MethodDef(CALL_SYMBOL.encode(), address, _METH_FASTCALL, None)
+
+    @classmethod
+    def from_object(cls, code: bytes) -> Executor:
+        """The executor in object code."""
+        return cls(load_object(code), code=code)
 
     def entry(self, words: np.ndarray) -> Entry | None:
         """A builtin function that runs the frame in ``words``, at a fraction of the cost of a call by ctypes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
@@ -112,6 +113,16 @@ class Program:
         if status >= 0:
             raise self.failure(status)
         return outputs if status == _DONE else None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the program to a ``.bsl`` file, for :class:`basalt.Runner` on CPUs like this one.
+
+        ``basalt.save_program`` does it for several shapes and CPUs, and keeps the model beside the code. Raises
+        UnsupportedError for a program that comes from a file itself, OSError if the file cannot be written.
+        """
+        from .stored.saving import save_compiled
+
+        save_compiled(self, path)
 
     def memory(self) -> dict[str, int]:
         """Bytes of the program's ``weights``, of the ``arena`` that each simultaneous run takes, and of ``code``.

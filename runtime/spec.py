@@ -112,6 +112,10 @@ class ProgramSpec:
     constants: tuple[np.ndarray, ...]
     arena_bytes: int
 
+    def row_label(self, index: int) -> str:
+        """What the user calls the operators of a row; often empty."""
+        return self.rows[index].label
+
     @property
     def kernel_count(self) -> int:
         """How many kernels there are."""

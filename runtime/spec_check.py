@@ -90,4 +90,4 @@ def _fail_slot(spec: Described, slot: int, message: str) -> NoReturn:
 
 
 def _fail(spec: Described, index: int, message: str) -> NoReturn:
-    raise ValidationError(f"program: row {index} ({spec.rows[index].label or 'no label'}): {message}")
+    raise ValidationError(f"program: row {index} ({spec.row_label(index) or 'no label'}): {message}")

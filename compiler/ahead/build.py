@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from basalt.errors import UnsupportedError, ValidationError
-from basalt.runtime.host import cpu_flags
-from basalt.runtime.levels import CodeLevel, code_features
+from basalt.runtime.levels import CodeLevel
 from basalt.runtime.spec import ProgramSpec
 from basalt.runtime.stored.flow import Shapes
+from basalt.runtime.stored.saving import native_level
 from basalt.runtime.stored.writing import LevelPrograms, direct_model, program_parts
 from basalt.runtime.versions import package_version
 from basalt.serialization.program.data import Part, ProgramParts
@@ -23,7 +23,7 @@ from ..backend import program_spec
 from ..codegen.choices import Choices, remembering
 from ..codegen.compile import compile_objects, executor_object
 from ..executable import Executable
-from ..kernels.target import LEVELS, NATIVE, compiling_for, matrix_products
+from ..kernels.target import LEVELS, NATIVE, compiling_for
 from ..onnx.model import OnnxExecutable
 from ..passes.specialise import specialise
 from ..shape_binding import bind_sizes
@@ -142,12 +142,8 @@ def _level(name: str, programs: Sequence[_Program], progress: LevelProgress | No
         codes = list({code.key: code for spec in specs for code in spec.kernels}.values())
         tell = None if progress is None else lambda done, total, seconds: progress(name, done, total, seconds)
         objects = compile_objects(codes, name, tell)
-        features = code_features(cpu_flags()[1]) if name == NATIVE else ()
-        if name == NATIVE and not matrix_products():
-            features = tuple(feature for feature in features if not feature.startswith("amx"))
-    return LevelPrograms(
-        CodeLevel(name, features), specs, {c.key: o for c, o in zip(codes, objects)}, executor_object()
-    )
+    level = native_level() if name == NATIVE else CodeLevel(name)
+    return LevelPrograms(level, specs, {c.key: o for c, o in zip(codes, objects)}, executor_object())
 
 
 def _spec(program: _Program) -> ProgramSpec:

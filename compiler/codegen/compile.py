@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from basalt.runtime.code import LoadedCode, LoadedKernel
 from basalt.runtime.executor import Executor
 from basalt.runtime.kernel_cache import CACHE
-from basalt.runtime.native import load_object
 from basalt.runtime.spec import KernelCode
 
 from .fingerprint import executor_key, kernel_key
@@ -92,7 +91,7 @@ def load_executor() -> Executor:
     global _executor
     with _executor_lock:
         if _executor is None:
-            _executor = Executor(load_object(CACHE.code(executor_key(), _compile_executor)))
+            _executor = Executor.from_object(CACHE.code(executor_key(), _compile_executor))
         return _executor
 
 

@@ -54,6 +54,8 @@ class StoredModel:
         self._lock = threading.RLock()
         self._names = tuple([declared.name for declared in self.inputs])
         self._stages = list(model.records("stages"))
+        if not self._stages:
+            model.fail("stages", "there is none")
         self._flow = None if model.integer("direct", 0, 1) else Flow(model, self._program, host)
         self._by_shapes: dict[Shapes, int] = dict(signatures(self._stages[0])) if self._flow is None else {}
         for _, number in (pair for stage in self._stages for pair in signatures(stage)):

@@ -46,6 +46,10 @@ class StoredSpec:
         self.tables = _tables(fields)
         self.memory = _constants(fields, weights)
 
+    def row_label(self, index: int) -> str:
+        """What the user calls the operators of a row; often empty."""
+        return self._labels("labels", len(self.tables.rows))[index]
+
     @property
     def kernel_count(self) -> int:
         """How many kernels the program has."""
