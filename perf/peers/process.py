@@ -25,7 +25,8 @@ def prepare(task: Task) -> Prepared:
     template = task.params["commands"].get(task.contender)
     if template is None:
         raise CannotRun(f"{task.contender} has no command for this case")
-    values = {"model": task.folder / "model.onnx", "feeds": task.folder / "feeds.npz", "threads": task.threads}
+    values = {"model": "model.onnx", "compiled": "model.bsl", "feeds": "feeds.npz"}
+    values = {name: str(task.folder / file) for name, file in values.items()} | {"threads": str(task.threads)}
     command = [sys.executable, "-P", "-c", template.format(**values)]
     # A user's process takes first results from wherever they come soonest.
     environment = {name: value for name, value in os.environ.items() if name != "BASALT_EAGER"}

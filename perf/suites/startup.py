@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import Case, Options
+from . import Case, Options, models
 
 __all__ = ["PEERS", "build", "cases"]
 
@@ -35,8 +35,16 @@ _LOAD = {
 _FEEDS = "import numpy as np; feeds = dict(np.load('{feeds}')); "
 
 
+_COMPILED = {
+    **_LOAD,
+    "basalt": "import basalt; r = basalt.Runner('{compiled}', trust_native=True, threads={threads}).run(feeds)",
+}
+STARTED = ("rapid_orient", "minilm_l3", "silero_vad", "ppocr4_rec", "t5_dec_int8")
+"""The real models whose first results are measured, from files that were compiled ahead of time."""
+
+
 def cases(options: Options) -> list[Case]:
-    """Imports; a small network's first result, with kernels in the cache and without; the command's help."""
+    """Imports; first results of a small network, with kernels cached and not, and of real models; the command line."""
     found = [
         _case("import", _IMPORTS),
         _case("first-result/warm", {name: _FEEDS + code for name, code in _LOAD.items()}),
@@ -45,7 +53,19 @@ def cases(options: Options) -> list[Case]:
             "bslc-help", {"basalt": "import sys; sys.argv = ['bslc', '--help']; from basalt.cli import main; main()"}
         ),
     ]
-    return found[:2] if options.quick else found
+    return found[:2] if options.quick else found + _compiled(options)
+
+
+def _compiled(options: Options) -> list[Case]:
+    """First results of real models, each compiled into a file before."""
+    paths = {Path(case.params["path"]).stem: case.params["path"] for case in models.cases(options)}
+    found = []
+    for name in STARTED:
+        if name in paths:
+            commands = {contender: _FEEDS + code for contender, code in _COMPILED.items()}
+            params = {"kind": "process", "commands": commands, "cold": False, "path": paths[name]}
+            found.append(Case("startup", f"compiled/{name}", f"compiled-{name}", params))
+    return found
 
 
 def _case(name: str, commands: dict[str, str], cold: bool = False) -> Case:
@@ -53,7 +73,10 @@ def _case(name: str, commands: dict[str, str], cold: bool = False) -> Case:
 
 
 def build(case: Case, folder: Path) -> None:
-    """A network of two convolutions and a product, its input, and nothing that is expected."""
+    """A network and its input; nothing is expected: a real one, compiled too, or two convolutions and a product."""
+    if "path" in case.params:
+        _build_compiled(case, folder)
+        return
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
@@ -75,4 +98,14 @@ def build(case: Case, folder: Path) -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, folder / "model.onnx")
     np.savez(folder / "feeds.npz", x=rng.random((1, 1, 8, 8), np.float32))
+    np.savez(folder / "expected.npz", status=np.zeros(1, np.int64))
+
+
+def _build_compiled(case: Case, folder: Path) -> None:
+    import basalt
+
+    models.build(case, folder)
+    feeds = dict(np.load(folder / "feeds.npz"))
+    model = basalt.load(case.params["path"], eager_first_run=False)
+    basalt.save_program(model, folder / "model.bsl", feeds=feeds)
     np.savez(folder / "expected.npz", status=np.zeros(1, np.int64))
