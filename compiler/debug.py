@@ -2,6 +2,7 @@
 
 ``verify``: check the graph's rules after every pass. ``passes``: print what each pass changed to stderr. ``traceback``:
 let the command line show Python's traceback of an error. ``interpret``: run every graph through NumPy, compile nothing.
+``perf``, ``gdb``: name kernels to these tools; the runtime looks for them itself, also where there is no compiler.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 
 __all__ = ["FLAGS", "enabled"]
 
-FLAGS = ("verify", "passes", "traceback", "interpret")
+FLAGS = ("verify", "passes", "traceback", "interpret", "perf", "gdb")
 
 
 def enabled(flag: str) -> bool:

@@ -38,12 +38,13 @@ class LoadedKernel:
     """One kernel's machine code; it stays in memory as long as this object lives.
 
     ``address`` is that of ``i32 kernel(i8 **ret, i8 **exc, i8 *table, i64 start, i64 stop)``, which returns 0 or an
-    error status. ``code`` is the object code that it was loaded from.
+    error status. ``code`` is the object code that it was loaded from, ``label`` its name in
+    debuggers.
     """
 
-    def __init__(self, code: bytes) -> None:
+    def __init__(self, code: bytes, label: str = "") -> None:
         self.code = code
-        self._image = load_object(code)
+        self._image = load_object(code, label)
         self.address = self._image.address(KERNEL_SYMBOL)
         self.nbytes = self._image.nbytes
 

@@ -91,8 +91,11 @@ class KernelCache:
         self.hits += 1
         return code
 
-    def kernel(self, key: KernelKey, make: Callable[[], bytes]) -> LoadedKernel:
-        """The kernel in memory: already loaded, loaded from the cache, or compiled by ``make``."""
+    def kernel(self, key: KernelKey, make: Callable[[], bytes], label: str = "") -> LoadedKernel:
+        """The kernel in memory: already loaded, loaded from the cache, or compiled by ``make``.
+
+        ``label`` is its name in debuggers if it is loaded now.
+        """
         kernel = self._loaded.get(key.name)
         if kernel is not None:
             self.hits += 1
@@ -101,7 +104,7 @@ class KernelCache:
         with self._lock:
             kernel = self._loaded.get(key.name)
             if kernel is None:
-                kernel = self._loaded[key.name] = LoadedKernel(code)
+                kernel = self._loaded[key.name] = LoadedKernel(code, label)
             return kernel
 
     def has(self, key: KernelKey) -> bool:

@@ -50,7 +50,7 @@ def load_kernels(codes: Sequence[KernelCode], progress: Progress | None = None) 
     for code in distinct.values():
         key = kernel_key(code)
         if CACHE.has(key):
-            found[code.key] = CACHE.kernel(key, functools.partial(compile_kernel, code))
+            found[code.key] = CACHE.kernel(key, functools.partial(compile_kernel, code), code.label)
         else:
             absent.append(code)
     _compile_all(absent, found, len(distinct), progress or _say_nothing)
@@ -63,7 +63,7 @@ def _compile_all(absent: Sequence[KernelCode], found: dict[str, LoadedKernel], t
     with workers_for(absent, CACHE.keep) as workers:
         for code in workers.remaining():
             start = time.perf_counter()
-            found[code.key] = CACHE.kernel(kernel_key(code), functools.partial(compile_kernel, code))
+            found[code.key] = CACHE.kernel(kernel_key(code), functools.partial(compile_kernel, code), code.label)
             newly = [time.perf_counter() - start, *workers.seconds[told:]]
             told += len(newly) - 1
             for seconds in newly:
@@ -71,7 +71,7 @@ def _compile_all(absent: Sequence[KernelCode], found: dict[str, LoadedKernel], t
                 progress(done, total, seconds)
     for code in absent:
         if code.key not in found:
-            found[code.key] = CACHE.kernel(kernel_key(code), functools.partial(compile_kernel, code))
+            found[code.key] = CACHE.kernel(kernel_key(code), functools.partial(compile_kernel, code), code.label)
     for seconds in workers.seconds[told:]:
         done += 1
         progress(done, total, seconds)

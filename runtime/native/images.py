@@ -10,6 +10,7 @@ import numpy as np
 
 from basalt.errors import BasaltError, UnsupportedError
 
+from .debugging import announce
 from .linked import LinkedImage, check_image
 from .pages import CodePages
 from .symbols import resolve
@@ -52,7 +53,7 @@ def load_image(image: LinkedImage) -> Image:
 class PlacedImage:
     """An image in memory that is known to be right."""
 
-    def __init__(self, image: LinkedImage) -> None:
+    def __init__(self, image: LinkedImage, label: str = "") -> None:
         self._pages = CodePages(image.size)
         base = self._pages.address
         memory = self._pages.array()
@@ -65,6 +66,7 @@ class PlacedImage:
         self._pages.protect(image.areas)
         self._exports = {export.name: base + export.offset for export in image.exports}
         self.nbytes = image.size
+        announce(self, base, image, label)
 
     def address(self, name: str) -> int:
         try:

@@ -24,6 +24,7 @@ __all__ = [
     "Export",
     "LinkedImage",
     "check_image",
+    "check_unwind",
 ]
 
 PAGE = 4096
@@ -100,7 +101,7 @@ def check_image(image: LinkedImage) -> None:
         check_allowed(name)
     _check_relocations(image, size)
     _check_exports(image)
-    _check_unwind(image)
+    check_unwind(image)
 
 
 def _fault(what: str) -> ModelFormatError:
@@ -151,20 +152,19 @@ def _check_relocations(image: LinkedImage, size: int) -> None:
 
 
 def _check_exports(image: LinkedImage) -> None:
-    names = [export[0] for export in image.exports]
+    if not image.exports:
+        return
+    try:
+        names, starts, lengths = zip(*image.exports, strict=True)
+        offsets, sizes = np.array(starts), np.array(lengths)
+    except ValueError:
+        raise _fault("functions are not given by name, offset and size") from None
     if not all(isinstance(name, str) and name for name in names):
         raise _fault(f"a function without a name among {names}")
     if len(set(names)) != len(names):
         raise _fault(f"two functions of one name among {names}")
-    if not names:
-        return
-    try:
-        places = np.array([export[1:] for export in image.exports])
-    except ValueError:
-        raise _fault("a function without offset and size") from None
-    if places.dtype != np.int64 or places.shape != (len(names), 2):
-        raise _fault(f"places of functions are no 64-bit numbers: {places.dtype} of shape {places.shape}")
-    offsets, sizes = places.T
+    if (offsets.dtype, sizes.dtype) != (np.int64, np.int64) or offsets.ndim != 1 or sizes.ndim != 1:
+        raise _fault(f"places of functions are no 64-bit numbers: {starts}, {lengths}")
     inside = np.zeros(len(names), bool)
     for start, length, protection in image.areas:
         if protection & EXECUTE:
@@ -176,10 +176,19 @@ def _check_exports(image: LinkedImage) -> None:
         raise _fault(f"function {name!r} of {size} bytes at {offset} lies outside the code")
 
 
-def _check_unwind(image: LinkedImage) -> None:
+def check_unwind(image: LinkedImage) -> None:
+    """The part of :func:`check_image` for call frame information."""
     offset, size = (_whole(value, "call frame information") for value in image.unwind)
     if (offset, size) == (0, 0):
         return
     readable = [area for area in image.areas if area.protection == READ]
     if size < _WORD or not any(a.offset <= offset and offset + size <= a.offset + a.size for a in readable):
         raise _fault(f"call frame information of {size} bytes at {offset} lies outside the constants")
+    places = np.concatenate([image.relocations[:, 0], image.import_relocations[:, 0]])
+    if ((places > offset - _WORD) & (places < offset + size)).any():
+        raise _fault("a relocation changes the call frame information")
+    from .unwinding import check_frames
+
+    code = [area for area in image.areas if area.protection & EXECUTE]
+    bounds = (code[0].offset, code[-1].offset + code[-1].size) if code else (0, 0)
+    check_frames(image.content, offset, size, bounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from basalt.errors import ModelFormatError
 
 from ..layout import KERNEL_SYMBOL
 from .elf import NotHandled, ObjectFile, Relocation, Symbol, read_object
-from .linked import EXECUTE, MAX_ADDEND, MAX_IMAGE, Export, LinkedImage
+from .linked import EXECUTE, MAX_ADDEND, MAX_IMAGE, Export, LinkedImage, check_unwind
 from .placing import Placing
 from .symbols import check_allowed
 
@@ -189,15 +190,15 @@ class _Linker:
         self._content[place : place + width] = np.frombuffer(data, np.uint8)
 
     def image(self, exports: tuple[Export, ...]) -> LinkedImage:
-        return LinkedImage(
-            self._content,
-            self._areas,
-            np.array(self._base, np.int64).reshape(-1, 2),
-            tuple(self._imports),
-            np.array(self._elsewhere, np.int64).reshape(-1, 3),
-            exports,
-            self._unwind,
-        )
+        base = np.array(self._base, np.int64).reshape(-1, 2)
+        elsewhere = np.array(self._elsewhere, np.int64).reshape(-1, 3)
+        image = LinkedImage(self._content, self._areas, base, tuple(self._imports), elsewhere, exports, self._unwind)
+        try:
+            check_unwind(image)
+        except ModelFormatError:
+            # Code runs without; what is in a form that is not known is left unused.
+            return replace(image, unwind=(0, 0))
+        return image
 
 
 def _import_slot(name: str) -> _Slot:

@@ -10,8 +10,8 @@ __all__ = ["load_object"]
 _OWN_LOADER = HANDLED
 
 
-def load_object(data: bytes) -> Image:
-    """Load relocatable object code.
+def load_object(data: bytes, label: str = "") -> Image:
+    """Load relocatable object code; ``label`` names a kernel to debuggers.
 
     Raises ModelFormatError for damaged bytes and UnsupportedError for code that needs functions outside the allow-list
     or that this system cannot load. The bytes must come from a trusted place: code can do anything once it runs.
@@ -22,7 +22,7 @@ def load_object(data: bytes) -> Image:
     from .linking import link_object
 
     try:
-        return PlacedImage(link_object(data))
+        return PlacedImage(link_object(data), label)
     except NotHandled:
         return _load_by_llvm(data)
 

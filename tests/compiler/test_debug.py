@@ -34,7 +34,7 @@ def test_an_unknown_flag_is_mentioned_once(monkeypatch: pytest.MonkeyPatch, caps
     debug._parse.cache_clear()
     assert debug.enabled("verify") and not debug.enabled("passes")
     assert capsys.readouterr().err == (
-        "basalt: BASALT_DEBUG: 'verfy' is unknown, expected some of verify, passes, traceback, interpret\n"
+        "basalt: BASALT_DEBUG: 'verfy' is unknown, expected some of verify, passes, traceback, interpret, perf, gdb\n"
     )
 
 

@@ -16,6 +16,7 @@ from runtime_programs import ADD, COPY, NAMES, KernelCode, chain, kernel, ramp, 
 
 from basalt.compiler.codegen import compile as module
 from basalt.compiler.codegen.compile import compile_kernel, load_kernels, missing
+from basalt.compiler.codegen.executor import compile_executor
 from basalt.compiler.codegen.fingerprint import executor_key, kernel_key
 from basalt.compiler.codegen.interrupts import deferred_interrupt
 from basalt.errors import BasaltError
@@ -123,7 +124,7 @@ def test_equal_kernels_share_code_and_progress_counts_hits(cache: KernelCache) -
 def test_a_program_runs_from_its_object_code_alone() -> None:
     original = chain(4, 100, 1e6, threads=2)
     objects = [kernel.code for kernel in original.code.kernels]
-    again = Program(original.spec, LoadedCode.from_objects(original.code.executor.code, objects))
+    again = Program(original.spec, LoadedCode.from_objects(compile_executor(), objects))
     np.testing.assert_array_equal(again.run({"x": ramp(100)})["y"], ramp(100) + 4)
 
 
@@ -141,6 +142,7 @@ def test_keys_depend_on_source_and_names_but_not_on_labels(monkeypatch: pytest.M
 def test_settings_of_numba_are_part_of_the_key(name: str) -> None:
     script = """
 from runtime_programs import ADD
+from basalt.compiler.codegen.executor import compile_executor
 from basalt.compiler.codegen.fingerprint import kernel_key
 print(kernel_key(ADD).name)
 """

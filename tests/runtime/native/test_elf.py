@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from machine_code import TEXT, assemble
 from runtime_programs import CHECKED
 
-from basalt.compiler.codegen.compile import compile_kernel, load_executor
+from basalt.compiler.codegen.compile import compile_kernel
+from basalt.compiler.codegen.executor import compile_executor
 from basalt.errors import ModelFormatError, UnsupportedError
 from basalt.runtime.layout import EXECUTE_SYMBOL, KERNEL_SYMBOL
 from basalt.runtime.native.elf import NotHandled, ObjectFile, imports_of, read_object
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def objects() -> list[bytes]:
-    return [load_executor().code, compile_kernel(CHECKED), assemble(TEXT, "small", "pic")]
+    return [compile_executor(), compile_kernel(CHECKED), assemble(TEXT, "small", "pic")]
 
 
 def check_file(data: bytes, file: ObjectFile) -> None:

@@ -10,7 +10,8 @@ import pytest
 from machine_code import TEXT, assemble
 from runtime_programs import ADD, CHECKED, COPY
 
-from basalt.compiler.codegen.compile import compile_kernel, load_executor
+from basalt.compiler.codegen.compile import compile_kernel
+from basalt.compiler.codegen.executor import compile_executor
 from basalt.errors import ModelFormatError, UnsupportedError
 from basalt.runtime.layout import EXECUTE_SYMBOL, KERNEL_SYMBOL
 from basalt.runtime.native import Image, load_image
@@ -60,7 +61,7 @@ def test_objects_keep_their_own_symbols() -> None:
 
 
 def test_names_of_exports() -> None:
-    image = link({"executor": load_executor().code, "kernel:0:add": compile_kernel(ADD), "other": assemble(TEXT)})
+    image = link({"executor": compile_executor(), "kernel:0:add": compile_kernel(ADD), "other": assemble(TEXT)})
     names = {export.name for export in image.exports}
     assert {f"executor:{EXECUTE_SYMBOL}", "kernel:0:add", "other:count", "other:half_cosine"} <= names
     assert not any(KERNEL_SYMBOL in name for name in names)
@@ -143,7 +144,7 @@ def test_damaged_objects_are_refused() -> None:
 
 
 def test_linking_is_deterministic() -> None:
-    objects = {"executor": load_executor().code, "add": compile_kernel(ADD), "checked": compile_kernel(CHECKED)}
+    objects = {"executor": compile_executor(), "add": compile_kernel(ADD), "checked": compile_kernel(CHECKED)}
     one, other = link(objects), link(objects)
     assert one.content.tobytes() == other.content.tobytes()
     assert one.relocations.tolist() == other.relocations.tolist()
