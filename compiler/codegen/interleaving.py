@@ -1,7 +1,8 @@
-"""Loops of which LLVM computes two vectors side by side, since each waits for a long chain of instructions.
+"""Loops of which LLVM computes several vectors side by side, since each waits for a long chain of instructions.
 
 LLVM interleaves only loops of few instructions. Those of an elementary function wait for each other, four cycles each,
-and a processor looks ahead no further than two or three vectors of them.
+and a processor looks ahead no further than two or three vectors of them. Two vectors go side by side, or four where one
+function of few registers is computed in a loop that says ``many_iterations()``.
 """
 
 from __future__ import annotations
@@ -10,12 +11,10 @@ from collections.abc import Iterable
 
 from llvmlite import ir
 
-from ..kernels.loops import holds_long_chain
+from ..kernels.loops import chains_beside
 from ..kernels.target import target
 
 __all__ = ["ask_for_interleaving"]
-
-_VECTORS = 2
 
 
 class _LoopMetadata(ir.MDValue):
@@ -35,8 +34,9 @@ def ask_for_interleaving(back: ir.Branch, body: Iterable[ir.Block]) -> None:
         back: the jump back to the loop's head.
         body: the blocks of the loop.
     """
-    if target().registers >= 32 or not any(map(holds_long_chain, body)):
+    vectors = chains_beside(body)
+    if target().registers >= 32 or vectors == 1:
         return
     module = back.parent.parent.parent
-    wish = module.add_metadata(["llvm.loop.interleave.count", ir.IntType(32)(_VECTORS)])
+    wish = module.add_metadata(["llvm.loop.interleave.count", ir.IntType(32)(vectors)])
     back.set_metadata("llvm.loop", _LoopMetadata(module, [wish], str(len(module.metadata))))

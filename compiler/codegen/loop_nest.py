@@ -6,15 +6,25 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from .body import Body
+from ..ir import Node
+from .body import HEAVY, Body
+from .kernel import KernelBuilder
 from .units import each_unit
 
 BLOCK = 4096
 """Places of a row that one unit computes: long rows are split so that threads share them."""
 FLAT = 16
 """Fewest places of a flat loop that one thread computes."""
+MANY = 64
+"""Elements from which a loop is worth computing four vectors side by side, for the rest is computed in smaller ones."""
 
 T = TypeVar("T")
+
+
+def say_how_many(kernel: KernelBuilder, elements: int, nodes: Sequence[Node]) -> None:
+    """Write, first in an innermost loop, that it has many elements, if that matters to one of its operators."""
+    if elements >= MANY and any(node.op in HEAVY for node in nodes):
+        kernel.line("many_iterations()")
 
 
 def write_loops(
@@ -36,6 +46,8 @@ def write_loops(
         body.start_row({})
         known = hoist()
         with kernel.block("for i in range(start, stop)"):
+            # One kernel serves all sizes, and how many elements a thread gets is not known.
+            say_how_many(kernel, MANY, body.nodes)
             point("i", known)
         return dims[0], FLAT
     n = kernel.parameter("n", dims[inner])
@@ -51,5 +63,6 @@ def write_loops(
         body.start_row({axis: index for axis, index in indices.items() if axis < inner})
         known = hoist()
         with kernel.block(f"for j in range({first}, {last})"):
+            say_how_many(kernel, dims[inner], body.nodes)
             point("j", known)
     return math.prod(dims[:inner]) * blocks, 1

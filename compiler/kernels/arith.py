@@ -2,7 +2,7 @@
 
 Integers wrap at their own width, and no operand of any operation traps. Floats follow IEEE 754 in round-to-nearest,
 without fast-math flags, except in the reductions: LLVM may reorder ``radd`` and ``rmul``, and ``rmax`` and ``rmin``
-give either of two zeros that differ in sign.
+give either of two zeros that differ in sign. ``xmax`` and ``xmin`` give anything where an operand is NaN, too.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ def _intrinsic(name: str, e: Emitter, *operands: ir.Value) -> ir.Value:
 def _extremum(name: str, e: Emitter, x: ir.Value, y: ir.Value) -> ir.Value:
     # A reduction's sign of zero is worth two instructions an element.
     return e.call(name, [x, y], flags=("nsz",))
+
+
+def _any_extremum(name: str, e: Emitter, x: ir.Value, y: ir.Value) -> ir.Value:
+    return e.call(name, [x, y], flags=("nsz", "nnan"))
 
 
 def _lanes(function: Callable[..., lanes.Value], e: Emitter, *operands: ir.Value) -> ir.Value:
@@ -149,6 +153,7 @@ def _float_recipes(t: Scalar) -> dict[str, Recipe]:
     found |= {name: of(2, partial(_operation, f"f{name}", ())) for name in ("add", "sub", "mul", "div")}
     found |= {f"r{name}": of(2, partial(_operation, f"f{name}", REORDERED)) for name in ("add", "mul")}
     found |= {f"r{name}": of(2, partial(_extremum, named[name])) for name in ("max", "min")}
+    found |= {f"x{name}": of(2, partial(_any_extremum, named[name])) for name in ("max", "min")}
     found |= {name: of(2, partial(_compare_floats, op), types.boolean) for name, op in COMPARISONS.items()}
     return found | {
         "rem": of(2, division.float_remainder),

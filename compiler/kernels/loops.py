@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from weakref import WeakSet
+from collections.abc import Callable, Iterable, Sequence
+from weakref import WeakKeyDictionary, WeakSet
 
 from llvmlite import ir
 
 from basalt.compiler.kernels.emit import I64, Emitter
 
-__all__ = ["POINTER", "counted", "holds_long_chain", "internal_function", "note_long_chain"]
+__all__ = [
+    "POINTER",
+    "chains_beside",
+    "counted",
+    "internal_function",
+    "note_long_chain",
+    "note_many_iterations",
+]
 
 POINTER = ir.PointerType()
 Body = Callable[[ir.Value, list[ir.Value]], list[ir.Value]]
@@ -58,14 +65,29 @@ def internal_function(
     e.b.call(function, [e.b.bitcast(a, POINTER) if isinstance(a.type, ir.PointerType) else a for a in operands])
 
 
-_LONG: WeakSet[ir.Block] = WeakSet()
+_CHAINS: WeakKeyDictionary[ir.Block, list[bool]] = WeakKeyDictionary()
+_MANY: WeakSet[ir.Block] = WeakSet()
 
 
-def note_long_chain(b: ir.IRBuilder) -> None:
-    """Note that instructions which wait for each other for long go where the builder stands."""
-    _LONG.add(b.block)
+def note_long_chain(b: ir.IRBuilder, *, brief: bool = False) -> None:
+    """Note that instructions which wait for each other for long go where the builder stands.
+
+    Args:
+        b: the builder.
+        brief: whether they need so few registers that four of such chains fit beside each other.
+    """
+    _CHAINS.setdefault(b.block, []).append(brief)
 
 
-def holds_long_chain(block: ir.Block) -> bool:
-    """Whether such instructions are in a block."""
-    return block in _LONG
+def note_many_iterations(b: ir.IRBuilder) -> None:
+    """Note that a loop around the place where the builder stands has enough iterations for many vectors."""
+    _MANY.add(b.block)
+
+
+def chains_beside(blocks: Iterable[ir.Block]) -> int:
+    """How many vectors of a loop of these blocks should be computed side by side; 1 if LLVM may decide."""
+    found = list(blocks)
+    chains = [brief for block in found for brief in _CHAINS.get(block, ())]
+    if not chains:
+        return 1
+    return 4 if chains == [True] and any(block in _MANY for block in found) else 2

@@ -10,6 +10,7 @@ Kernels that read back what they wrote use ``loadrw_*`` and ``storerw_*``, which
 promises more than ``store_*``: that the buffer is accessed in no other way, and need not be told from others written.
 
 ``wide_vectors()`` asks for 512-bit vectors in its kernel where LLVM prefers 256 bits although the CPU has AVX-512.
+``many_iterations()`` says that the loop that it stands in has enough of them for many vectors.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numba.core import types
 
 from basalt.compiler.kernels import half
 from basalt.compiler.kernels.emit import FLOATS, I8, I16, I64, INTEGERS, REGISTERS, Emitter, Recipe
+from basalt.compiler.kernels.loops import note_many_iterations
 
 __all__ = ["recipes"]
 
@@ -117,6 +119,10 @@ def _widen_vectors(e: Emitter) -> None:
     set.add(e.b.function.attributes, '"prefer-vector-width"="512"')
 
 
+def _note_many_iterations(e: Emitter) -> None:
+    note_many_iterations(e.b)
+
+
 def _accesses() -> dict[str, Recipe]:
     found: dict[str, Recipe] = {}
     address, index = types.voidptr, types.intp
@@ -133,10 +139,11 @@ def _accesses() -> dict[str, Recipe]:
 
 
 def recipes() -> dict[str, Recipe]:
-    """``wide_vectors ptr offset address par_* const_* bits_* load_* store_* loadrw_* storerw_* storeonly_*``."""
+    """``wide_vectors many_iterations ptr offset address par_* const_* bits_*`` and the loads and stores."""
     table = (types.voidptr, types.intp)
     found = {
         "wide_vectors": Recipe(types.void, (), _widen_vectors),
+        "many_iterations": Recipe(types.void, (), _note_many_iterations),
         "ptr": Recipe(types.voidptr, table, _pointer),
         "offset": Recipe(types.voidptr, table, _offset),
         "address": Recipe(types.intp, (types.voidptr,), _address),

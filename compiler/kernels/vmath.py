@@ -44,6 +44,7 @@ def through_double(function: Function) -> dict[str, Function]:
 
 FUNCTIONS: dict[str, dict[str, Function]] = {
     "exp": both(vmath_exp.exp),
+    "fall": both(vmath_exp.fall),
     "expm1": both(vmath_exp.expm1),
     "sigmoid": both(vmath_exp.sigmoid),
     "tanh": both(vmath_exp.tanh),
@@ -67,11 +68,13 @@ FUNCTIONS: dict[str, dict[str, Function]] = {
     "atan": through_double(vmath_arc.atan),
 }
 BINARY = frozenset({"pow"})
+BRIEF = frozenset({vmath_exp.exp, vmath_exp.fall, vmath_exp.sigmoid, vmath_exp.tanh})
+"""Functions that hold few values at a time."""
 
 
 def apply(function: Function, e: Emitter, *operands: ir.Value) -> ir.Value:
     """The instructions of `function`; on vectors they work lane by lane."""
-    note_long_chain(e.b)
+    note_long_chain(e.b, brief=function in BRIEF)
     return function(*(Value(e, operand) for operand in operands)).raw
 
 

@@ -68,7 +68,7 @@ def erf(x: Value) -> Value:
     size = magnitude(x)
     bounded = select(size > 4.0, 4.0, size)
     exponent = -polynomial(bounded, ERF_LARGE)
-    n, rounded = nearest(exponent)
+    n, rounded = nearest(exponent, bias=SINGLE.bias)
     large = 1.0 - polynomial(exponent - rounded, EXP2) * power_of_two(n, SINGLE)
     return select(size < ERF_SWITCH, small, copysign(large, x))
 
@@ -91,7 +91,7 @@ def _quotient(factor: Value | float, a: Value, tail: Tail) -> tuple[Value, Value
 def _tail(factor: Value | float, a: Value, half: Value, tail: Tail) -> Value:
     """factor * exp(-a * half) h(a)."""
     square = a * half
-    n, r = reduce(-square)
+    n, r = reduce(-square, 2 * SINGLE.bias)
     r = r - fma(a, half, -square)
     growth = mad(polynomial(r, EXPM1["f32"]), r * r, r)
     value, lost = _quotient(factor, a, tail)

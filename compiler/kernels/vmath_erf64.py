@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from basalt.compiler.kernels.lanes import Value, copysign, fma, mad, magnitude, polynomial, select
 from basalt.compiler.kernels.vmath_exp import EXPM1, reduce
-from basalt.compiler.kernels.vmath_format import scale
+from basalt.compiler.kernels.vmath_format import DOUBLE, scale
 
 __all__ = ["erf", "erfc", "gelu"]
 
@@ -109,7 +109,7 @@ def _over(factor: Value | float, a: Value, tail: Tail) -> Value:
 def _tail(factor: Value | float, a: Value, half: Value, tail: Tail) -> Value:
     """factor * exp(-a * half) h(a), with h = `tail`."""
     square = a * half
-    n, r = reduce(-square)
+    n, r = reduce(-square, 2 * DOUBLE.bias)
     # exp multiplies the rounding error of the square by the square.
     r = r - fma(a, half, -square)
     growth = mad(polynomial(r, EXPM1["f64"]), r * r, r)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from basalt.compiler.kernels.lanes import Value, copysign, fma, mad, magnitude, polynomial, select
 from basalt.compiler.kernels.vmath_format import format_of, nearest, power_of_two, scale, scale_down
 
-__all__ = ["decay", "exp", "expm1", "quarter_expm1", "reduce", "sigmoid", "tanh"]
+__all__ = ["decay", "exp", "expm1", "fall", "quarter_expm1", "reduce", "sigmoid", "tanh"]
 
 LOG2_E = 1.4426950408889634
 
@@ -44,9 +44,9 @@ TANH_ONE = {"f32": 10.0, "f64": 20.0}
 EXPM1_MINUS_ONE = {"f32": -18.0, "f64": -38.0}
 
 
-def reduce(x: Value) -> tuple[Value, Value]:
-    """(n, r) with x = n log(2) + r; n in the lowest bits of an integer."""
-    n, rounded = nearest(x, LOG2_E)
+def reduce(x: Value, bias: int) -> tuple[Value, Value]:
+    """(n + bias, r) with x = n log(2) + r; the sum in the lowest bits of an integer."""
+    n, rounded = nearest(x, LOG2_E, bias)
     high, low = format_of(x).ln2
     return n, mad(rounded, -low, mad(rounded, -high, x))
 
@@ -54,8 +54,13 @@ def reduce(x: Value) -> tuple[Value, Value]:
 def exp(x: Value) -> Value:
     """e**x; overflows to infinity and underflows through the subnormals to 0."""
     form = format_of(x)
-    bounded = select(x < form.underflow, form.underflow, x)
-    n, r = reduce(select(bounded > form.overflow, form.overflow, bounded))
+    return fall(select(x > form.overflow, form.overflow, x))
+
+
+def fall(x: Value) -> Value:
+    """e**x for an x below the format's ``overflow``, bit by bit that of :func:`exp`."""
+    form = format_of(x)
+    n, r = reduce(select(x < form.underflow, form.underflow, x), 2 * form.bias)
     return scale(polynomial(r, EXP[form.name]), n)
 
 
@@ -64,9 +69,9 @@ def quarter_expm1(x: Value) -> Value:
     form = format_of(x)
     lowest, highest = EXPM1_MINUS_ONE[form.name], form.overflow + 0.5
     bounded = select(x < lowest, lowest, x)
-    n, r = reduce(select(bounded > highest, highest, bounded))
+    n, r = reduce(select(bounded > highest, highest, bounded), form.bias - 2)
     small = mad(polynomial(r, EXPM1[form.name]), r * r, r)
-    quarter = power_of_two(n - 2, form)
+    quarter = power_of_two(n, form)
     return mad(small, quarter, quarter - 0.25)
 
 
@@ -79,7 +84,7 @@ def decay(x: Value) -> Value:
     """e**-|x|."""
     form = format_of(x)
     size = magnitude(x)
-    n, r = reduce(-select(size > -form.underflow, -form.underflow, size))
+    n, r = reduce(-select(size > -form.underflow, -form.underflow, size), form.lifted_bias)
     return scale_down(polynomial(r, EXP[form.name]), n)
 
 
@@ -92,22 +97,18 @@ def sigmoid(x: Value) -> Value:
 
 
 def tanh(x: Value) -> Value:
-    """m / (m + 2) with m = e**(2|x|) - 1, to full relative precision about 0."""
+    """(1 - d) / (1 + d) with d = e**(-2|x|), to full relative precision about 0.
+
+    Both come from d - 1 and a power of two, and are rounded once.
+    """
     form = format_of(x)
-    one, size = TANH_ONE[form.name], magnitude(x)
-    bounded = select(size > one, one, size)
-    n, rounded = nearest(bounded, 2.0 * LOG2_E)
+    lowest, falling = -TANH_ONE[form.name], -magnitude(x)
+    bounded = select(falling < lowest, lowest, falling)
+    n, rounded = nearest(bounded, 2.0 * LOG2_E, form.bias)
     high, low = form.ln2
     # 2 r, exactly, is what e**x is reduced to.
     r = mad(rounded, -0.5 * low, mad(rounded, -0.5 * high, bounded))
     factors = [coefficient * 2.0 ** (i + 2) for i, coefficient in enumerate(EXPM1[form.name])]
     small = mad(polynomial(r, factors), r * r, r + r)
     power = power_of_two(n, form)
-    minus_one = mad(small, power, power - 1.0)
-    divisor = minus_one + 2.0
-    inverse = 1.0 / divisor
-    value = minus_one * inverse
-    # What the quotient lacks, and what the divisor does.
-    rest = fma(-value, divisor, minus_one)
-    rest = mad(-value, minus_one - (divisor - 2.0), rest)
-    return copysign(mad(rest, inverse, value), x)
+    return copysign(mad(small, power, power - 1.0) / mad(small, power, power + 1.0), x)

@@ -38,6 +38,11 @@ class Format:
         return ((self.bias + self.fraction) << self.fraction) + (1 << (self.fraction - 1))
 
     @property
+    def lifted_bias(self) -> int:
+        """The bias that keeps powers of two normal which, times a small number, are subnormal."""
+        return self.bias + self.bias // 2
+
+    @property
     def smallest_normal(self) -> float:
         return 2.0 ** (1 - self.bias)
 
@@ -52,33 +57,32 @@ def format_of(x: Value) -> Format:
     return SINGLE if element(x.raw.type) == F32 else DOUBLE
 
 
-def nearest(x: Value, factor: float = 1.0) -> tuple[Value, Value]:
-    """The integer nearest to x * factor: in the lowest bits of an integer, the others being noise, and as a float."""
-    shifter = format_of(x).shifter
+def nearest(x: Value, factor: float = 1.0, bias: int = 0) -> tuple[Value, Value]:
+    """The integer nearest to x * factor: plus ``bias`` in the lowest bits of an integer, the others being noise, and
+    as a float.
+    """
+    shifter = format_of(x).shifter + bias
     shifted = x + shifter if factor == 1.0 else mad(x, factor, shifter)
     return shifted.bits(), shifted - shifter
 
 
 def power_of_two(n: Value, form: Format) -> Value:
-    """2**n where that is normal; n in the lowest bits of an integer."""
-    return ((n << form.fraction) + form.one).from_bits()
+    """2**n where that is normal; n plus the format's bias in the lowest bits of an integer."""
+    return (n << form.fraction).from_bits()
 
 
 def scale(x: Value, n: Value) -> Value:
-    """x * 2**n for n within twice the exponents' range, rounded once; n as `nearest` gives it."""
+    """x * 2**n for n within twice the exponents' range, rounded once; n as `nearest` gives it, plus twice the bias."""
     form = format_of(x)
     if x.e.features.scale:
-        return x.times_power_of_two(n - form.shifter_bits)
+        return x.times_power_of_two(n - (form.shifter_bits + 2 * form.bias))
     half = (n << (form.fraction - 1)) & (-1 << form.fraction)
-    first = half + form.one
-    second = (n << form.fraction) - half + form.one
-    return x * first.from_bits() * second.from_bits()
+    return x * half.from_bits() * ((n << form.fraction) - half).from_bits()
 
 
 def scale_down(x: Value, n: Value) -> Value:
-    """``scale`` for 0 >= n > -1.4 times the exponent's bias, in fewer instructions."""
+    """``scale`` for 0 >= n > -1.4 times the exponent's bias, in fewer instructions; n plus ``form.lifted_bias``."""
     form = format_of(x)
     if x.e.features.scale:
-        return x.times_power_of_two(n - form.shifter_bits)
-    lift = form.bias // 2
-    return x * power_of_two(n + lift, form) * 2.0**-lift
+        return x.times_power_of_two(n - (form.shifter_bits + form.lifted_bias))
+    return x * power_of_two(n, form) * 2.0 ** (form.bias - form.lifted_bias)

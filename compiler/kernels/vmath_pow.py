@@ -61,7 +61,7 @@ def _double(size: Value, y: Value) -> Value:
     product = y * high
     power = _bounded(product, 1100.0)
     rest = select(power.equals(product), fma(y, low, fma(y, high, -product)), 0.0)
-    n, rounded = nearest(power)
+    n, rounded = nearest(power, bias=2 * DOUBLE.bias)
     r = ((power - rounded) + rest) * LN2
     return scale(polynomial(r, EXP["f64"]), n)
 

@@ -94,11 +94,15 @@ def layer_normalization(m: Match, e: Emitter) -> Value:
 
 @rewrite(op("softmax", "x", name="softmax"), exact=False)
 def softmax(m: Match, e: Emitter) -> Value:
-    """The largest element is subtracted first, against overflow."""
+    """The largest element is subtracted first, against overflow.
+
+    The sum is at least 1: its reciprocal loses nothing, and products take a fraction of the time of quotients.
+    """
     x = widen(e, m["x"])
     axes = long_axes(x, (m.root.attrs["axis"],))
     powers = e.emit("exp", e.emit("sub", x, reduce(e, "reduce_max", x, axes)))
-    return settle(e, e.emit("div", powers, reduce(e, "reduce_sum", powers, axes)), m.output)
+    inverse = e.emit("reciprocal", reduce(e, "reduce_sum", powers, axes))
+    return settle(e, e.emit("mul", powers, inverse), m.output)
 
 
 REWRITES = (batch_normalization, instance_normalization, layer_normalization, softmax)

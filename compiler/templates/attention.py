@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from ..codegen.kernel import KernelBuilder
+from ..codegen.loop_nest import MANY
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
 from ..codegen.terms import SUFFIX
@@ -197,19 +198,21 @@ class _Writer:
         if self.scales_late:
             kernel.line("most = lowest")
             with kernel.block("for j in range(count)"):
-                kernel.line(f"most = rmax_{t}(most, {score})")
+                kernel.line(f"most = xmax_{t}(most, {score})")
             kernel.line(f"best = max_{t}(old, mul_{t}(most, {scale}))")
             score = f"mul_{t}({score}, {scale})"
         else:
             self._scale_and_mask(score, scale)
-        # As long as all scores are minus infinity, their powers are to be 0 and not NaN.
+        # A NaN may be missing in the largest score: the sum of the powers has it. As long as all scores are minus infinity, their powers are to be 0 and not NaN.
         kernel.line(f"shift = select_{t}(eq_{t}(best, lowest), const_{t}(0.0), best)")
         kernel.line(f"total = const_{t}(0.0)")
         with kernel.block("for j in range(count)"):
-            kernel.line(f"power = exp_{t}(sub_{t}({score}, shift))")
+            if min(self.width, self.keys) >= MANY:
+                kernel.line("many_iterations()")
+            kernel.line(f"power = fall_{t}(sub_{t}({score}, shift))")
             kernel.line(f"storerw_{t}(scores, base + j, power)")
             kernel.line(f"total = radd_{t}(total, power)")
-        kernel.line(f"factor = exp_{t}(sub_{t}(old, shift))")
+        kernel.line(f"factor = fall_{t}(sub_{t}(old, shift))")
         kernel.line(f"storerw_{t}(state, 2 * i, best)")
         kernel.line(f"storerw_{t}(state, 2 * i + 1, add_{t}(mul_{t}(loadrw_{t}(state, 2 * i + 1), factor), total))")
         with kernel.block("if first > 0"), kernel.block(f"for j in range({self.pitch})"):
@@ -230,7 +233,7 @@ class _Writer:
                 kernel.line(f"kept = u8_bool(load_u8(keep, keep_row + j{self._along('keep')}))")
                 kernel.line(f"x = select_{t}(kept, x, fill)")
             kernel.line(f"storerw_{t}(scores, base + j, x)")
-            kernel.line(f"best = rmax_{t}(best, x)")
+            kernel.line(f"best = xmax_{t}(best, x)")
 
     def _masks(self) -> list[str]:
         return [name for name in ("mask", "keep") if name in self.views]

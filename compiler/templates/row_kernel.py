@@ -10,10 +10,12 @@ from basalt.ops.types import is_float
 from ..codegen.accumulators import combined, identity
 from ..codegen.body import Access, Body, cost_of
 from ..codegen.kernel import Call, KernelBuilder
+from ..codegen.loop_nest import say_how_many
 from ..codegen.rows import REDUCTIONS, RowGroup
 from ..codegen.terms import SUFFIX, register_suffix
 from ..codegen.units import each_unit
 from ..ir import Node, Value
+from .falling import Falling
 from .row_places import RowPlaces
 
 BLOCK = 4096
@@ -32,6 +34,7 @@ class _RowWriter:
         self.body = Body(self.kernel, (), len(group.kept) + len(group.reduced))
         self.places = RowPlaces(group, self.body)
         self.names: dict[Value, str] = {}
+        self.falling = Falling.of(group)
 
     def write(self) -> Call:
         kernel, group = self.kernel, self.group
@@ -73,7 +76,8 @@ class _RowWriter:
             names = dict(self.names)
             for node, total in running.items():
                 element = self._value(node.inputs[0], names, bases)
-                kernel.line(f"{total} = {combined(node, total, element)}")
+                text = combined(node, total, element)
+                kernel.line(f"{total} = {text.replace('rmax', 'xmax', 1) if node in self.falling.largest else text}")
             for value, place in self.plan.spilled.items():
                 if value in names and self.plan.stage_of[value] == stage:
                     self._write_back(place, names[value], bases)
@@ -116,8 +120,12 @@ class _RowWriter:
         node = next(n for n in self.group.nodes if n.output is value)
         for operand in node.present:
             self._value(operand, names, bases)
-        names[value] = self.body.compute(node, names)
+        names[value] = self._fall(node, names) if node in self.falling.powers else self.body.compute(node, names)
         return names[value]
+
+    def _fall(self, node: Node, names: Mapping[Value, str]) -> str:
+        operand = node.present[0]
+        return self.kernel.define(f"fall_{register_suffix(operand.dtype)}({names[operand]})")
 
     def _write_back(self, place: Value, name: str, bases: dict[Access, str]) -> None:
         access = self.places.result(place)
@@ -155,6 +163,7 @@ class _RowWriter:
             running |= {n: kernel.define(self.body.terms.constant(0, n.output.dtype), "part") for n in blocked}
         span = f"b, min(b + {BLOCK}, {last})" if blocked else last
         with kernel.block(f"for j in range({span})"):
+            say_how_many(kernel, self.group.reduced[-1], self.group.nodes)
             yield bases, running
         for node in blocked:
             total = running[node]

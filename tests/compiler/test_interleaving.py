@@ -19,33 +19,44 @@ def kernel(table, start, stop):
     x = ptr(table, 0)
     for u in range(start, stop):
         for j in range(u):
+            {first}
             store_f32(x, j, {value})
 """
 
 
-def _marked(value: str, unit: Target, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The jumps that ask for interleaving, in the module's text."""
+NAMES = ("ptr", "store_f32", "load_f32", "exp_f32", "log_f32", "mul_f32", "many_iterations")
+
+
+def _marked(value: str, unit: Target, monkeypatch: pytest.MonkeyPatch, first: str = "pass") -> list[int]:
+    """How many vectors side by side the jumps ask for that ask for any."""
     monkeypatch.setattr(interleaving, "target", lambda: unit)
-    names = ("ptr", "store_f32", "load_f32", "exp_f32", "mul_f32")
-    recipes = {name: recipe(name) for name in names}
-    text = str(translate(NESTED.format(value=value), recipes, features_of(cpu_target.target_context), "kernel"))
+    recipes = {name: recipe(name) for name in NAMES}
+    source = NESTED.format(value=value, first=first)
+    text = str(translate(source, recipes, features_of(cpu_target.target_context), "kernel"))
     nodes = dict(re.findall(r"(![0-9]+) = (.*)", text))
-    jumps = [f"{number} {nodes[number]}" for number in re.findall(r"br label .*!llvm\.loop (![0-9]+)", text)]
-    for jump in jumps:
-        number, node = jump.split(" ", 1)
-        wish = re.fullmatch(rf"distinct !{{ {number}, (![0-9]+) }}", node)
+    counts = []
+    for number in re.findall(r"br label .*!llvm\.loop (![0-9]+)", text):
+        wish = re.fullmatch(rf"distinct !{{ {number}, (![0-9]+) }}", nodes[number])
         assert wish is not None
-        assert nodes[wish[1]] == '!{ !"llvm.loop.interleave.count", i32 2 }'
-    return jumps
+        count = re.fullmatch(r'!{ !"llvm.loop.interleave.count", i32 (\d+) }', nodes[wish[1]])
+        assert count is not None
+        counts.append(int(count[1]))
+    return counts
 
 
 def test_the_innermost_loop_over_an_elementary_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(_marked("exp_f32(load_f32(x, j))", FEW, monkeypatch)) == 1
+    assert _marked("exp_f32(load_f32(x, j))", FEW, monkeypatch) == [2]
+
+
+def test_more_vectors_in_long_loops_over_one_function_of_few_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _marked("exp_f32(load_f32(x, j))", FEW, monkeypatch, "many_iterations()") == [4]
+    assert _marked("exp_f32(exp_f32(load_f32(x, j)))", FEW, monkeypatch, "many_iterations()") == [2]
+    assert _marked("log_f32(load_f32(x, j))", FEW, monkeypatch, "many_iterations()") == [2]
 
 
 def test_not_a_loop_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not _marked("mul_f32(load_f32(x, j), load_f32(x, j))", FEW, monkeypatch)
+    assert not _marked("mul_f32(load_f32(x, j), load_f32(x, j))", FEW, monkeypatch, "many_iterations()")
 
 
 def test_not_with_many_registers(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not _marked("exp_f32(load_f32(x, j))", MANY, monkeypatch)
+    assert not _marked("exp_f32(load_f32(x, j))", MANY, monkeypatch, "many_iterations()")
