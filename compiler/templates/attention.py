@@ -203,7 +203,8 @@ class _Writer:
             score = f"mul_{t}({score}, {scale})"
         else:
             self._scale_and_mask(score, scale)
-        # A NaN may be missing in the largest score: the sum of the powers has it. As long as all scores are minus infinity, their powers are to be 0 and not NaN.
+        # A NaN may be missing in the largest score: the sum of the powers has it.
+        # As long as all scores are minus infinity, their powers are to be 0 and not NaN.
         kernel.line(f"shift = select_{t}(eq_{t}(best, lowest), const_{t}(0.0), best)")
         kernel.line(f"total = const_{t}(0.0)")
         with kernel.block("for j in range(count)"):
