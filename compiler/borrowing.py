@@ -7,7 +7,7 @@ temporary, not two.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .views import Buffer, Storage
@@ -20,18 +20,21 @@ WORTH = 1 << 12
 """Bytes below which a temporary stays in the arena."""
 
 
-def borrow_outputs(calls: Sequence[Call], lifetimes: Mapping[Buffer, Lifetime]) -> set[Buffer]:
+def borrow_outputs(
+    calls: Sequence[Call], lifetimes: Mapping[Buffer, Lifetime], taken: Collection[Buffer] = ()
+) -> set[Buffer]:
     """Move temporaries into outputs' memory.
 
     Args:
         calls: the program.
         lifetimes: of the arena's buffers, without those that share another's memory.
+        taken: outputs that are no places for temporaries.
 
     Returns:
         The buffers that have left the arena.
     """
     free_until = _first_touches(calls)
-    hosts = sorted(free_until, key=lambda b: -b.nbytes)
+    hosts = sorted((b for b in free_until if b not in taken), key=lambda b: -b.nbytes)
     guests: dict[Buffer, list[Lifetime]] = {host: [] for host in hosts}
     moved: set[Buffer] = set()
     # The latest first: a chain that alternates between two places then ends with the output's own.

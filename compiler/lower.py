@@ -45,7 +45,7 @@ def lower_graph(graph: Graph, constants: Constants) -> ProgramSpec:
 def assemble(lowering: Lowering) -> ProgramSpec:
     """The program that a lowering gave the calls of."""
     graph = lowering.graph
-    arena = plan_memory(lowering.calls)
+    arena = plan_memory(lowering.calls, lowering.carried)
     kernels: dict[str, int] = {}
     codes: list[KernelCode] = []
     rows = []

@@ -8,7 +8,7 @@ in practice for such interval packing: Pisarchyk and Lee, "Efficient Memory Mana
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from .borrowing import borrow_outputs
@@ -30,8 +30,12 @@ class Lifetime:
         return self.first <= other.last and other.first <= self.last
 
 
-def plan_memory(calls: Sequence[Call]) -> int:
+def plan_memory(calls: Sequence[Call], taken: Collection[Buffer] = ()) -> int:
     """Give each arena buffer its offset.
+
+    Args:
+        calls: the program.
+        taken: outputs whose memory no temporary may have, since it may be an input's.
 
     Returns:
         The size of the arena in bytes.
@@ -39,7 +43,7 @@ def plan_memory(calls: Sequence[Call]) -> int:
     lifetimes = _lifetimes(calls)
     shared = _share_in_place(calls, lifetimes)
     own = {buffer: life for buffer, life in lifetimes.items() if buffer not in shared}
-    borrowed = borrow_outputs(calls, own)
+    borrowed = borrow_outputs(calls, own, taken)
     arena = _pack([life for buffer, life in own.items() if buffer not in borrowed])
     for buffer in shared:
         target = buffer

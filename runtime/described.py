@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     from .spec import KernelCode, Row
     from .tables import Constants, ProgramTables
 
-__all__ = ["Described", "TensorSpec"]
+__all__ = ["CARRY_OVER", "Described", "TensorSpec"]
+
+CARRY_OVER = "carry over"
+"""The label of kernels that copy an input to an output, and leave it where the caller gives one array for both.
+
+Their tables begin with the addresses of the two.
+"""
 
 
 class TensorSpec(NamedTuple):

@@ -6,7 +6,7 @@ Arrays that are exactly as a program wants them never come here: the executor lo
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,21 +29,33 @@ def prepare_inputs(specs: Sequence[TensorSpec], feeds: Mapping[str, Any]) -> tup
 
 
 def prepare_outputs(
-    specs: Sequence[TensorSpec], out: Mapping[str, Any] | None, inputs: Sequence[np.ndarray]
+    specs: Sequence[TensorSpec],
+    out: Mapping[str, Any] | None,
+    inputs: Sequence[np.ndarray],
+    carried: Collection[tuple[int, int]] = (),
 ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
     """Arrays to write, and arrays to return, which differ where a caller's array overlaps an input or another output.
 
-    Outputs that ``out`` does not name are allocated. Raises ValidationError for an array in ``out`` that is not of the
-    exact data type and shape, or not writeable, C-contiguous, aligned and in native byte order.
+    ``carried`` are pairs of an output and an input, by number, that may be one array. Outputs that ``out`` does not
+    name are allocated. Raises ValidationError for an array in ``out`` that is not of the exact data type and shape, or
+    not writeable, C-contiguous, aligned and in native byte order.
     """
     given = {} if out is None else out
     _check_names("output", specs, given, complete=False)
     results = [_output(spec, given[spec.name]) if spec.name in given else _empty(spec) for spec in specs]
     written: list[np.ndarray] = []
-    for result in results:
-        clash = any(np.may_share_memory(result, other) for other in (*inputs, *written))
+    for number, result in enumerate(results):
+        clash = any(
+            np.may_share_memory(result, other) and not ((number, place) in carried and _same(result, other))
+            for place, other in enumerate((*inputs, *written))
+        )
         written.append(np.empty_like(result) if clash else result)
     return tuple(written), tuple(results)
+
+
+def _same(some: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two C-contiguous arrays of one type and shape are the same memory."""
+    return some.ctypes.data == other.ctypes.data and some.nbytes == other.nbytes
 
 
 def _check_names(kind: str, specs: Sequence[TensorSpec], given: Any, *, complete: bool) -> None:

@@ -10,12 +10,14 @@ import math
 from collections.abc import Sequence
 
 from basalt.ops import TensorType
+from basalt.runtime.described import CARRY_OVER
 
 from ..ir import Node, Value
 from ..views import View, collapse, memory_order
-from .body import Access, Body
+from .body import LOAD_COST, Access, Body
 from .kernel import Call, KernelBuilder
-from .loop_nest import write_loops
+from .loop_nest import FLAT, write_loops
+from .terms import SUFFIX
 from .units import each_unit
 
 TINY = 8
@@ -46,6 +48,17 @@ def copy_call(source: View, target: View, label: str) -> Call:
     """The kernel that copies one view to another of the same shape and data type, bit by bit."""
     value = Value(TensorType(source.dtype, source.shape))
     return elementwise_call([], [(value, source.raw())], [(value, target.raw())], label)
+
+
+def carry_call(source: View, target: View) -> Call:
+    """The kernel that copies a contiguous view to another, unless both are the same memory."""
+    kernel = KernelBuilder(CARRY_OVER)
+    raw = source.raw()
+    x, y = kernel.source("x", raw), kernel.target("y", target.raw())
+    suffix = SUFFIX[raw.dtype]
+    with kernel.block(f"if address({x}) != address({y})"), kernel.block("for i in range(start, stop)"):
+        kernel.line(f"store_{suffix}({y}, i, load_{suffix}({x}, i))")
+    return kernel.call(raw.size, 2 * raw.size * raw.itemsize * LOAD_COST, min_chunk=FLAT)
 
 
 def fill_call(target: View, number: float | int, label: str) -> Call:

@@ -15,10 +15,10 @@ from basalt.runtime.memory import streamed
 
 from ..ir import FUSED, Constants, Graph, Node, Value
 from ..pointwise import is_pointwise
-from ..views import Storage, View, allocate
+from ..views import Buffer, Storage, View, allocate
 from . import registry
 from .choices import at_node
-from .elementwise import copy_call, elementwise_call, fill_call
+from .elementwise import carry_call, copy_call, elementwise_call, fill_call
 from .epilogue import Epilogue
 from .kernel import Call, KernelBuilder
 from .layouts import allocate_in, channels_last
@@ -43,6 +43,8 @@ class Lowering:
         self._copies: list[tuple[View, View]] = []
         self._shared: dict[Hashable, Any] = {}
         self._label = ""
+        self.carried: set[Buffer] = set()
+        """Outputs that may hold an input when a run begins."""
         for index, value in enumerate(graph.inputs):
             self._views[value] = allocate(Storage.INPUT, value.dtype, value.shape, index)
         self._outputs = [allocate(Storage.OUTPUT, v.dtype, v.shape, i) for i, (_, v) in enumerate(graph.outputs)]
@@ -112,6 +114,23 @@ class Lowering:
     def copy(self, source: View, target: View) -> None:
         """Add the kernel that copies one view to another of the same shape and data type."""
         self.add(copy_call(source, target, self._label))
+
+    def carry_over(self, value: Value, node: Node, target: View) -> None:
+        """Copy an operand to where a node changes it; callers may give one array for both if nothing else reads it."""
+        source = self.read(value)
+        whole = source.covers_buffer and target.covers_buffer
+        between = (source.buffer.storage, target.buffer.storage) == (Storage.INPUT, Storage.OUTPUT)
+        if not (whole and between and self._read_only_by(value, node)):
+            self.copy(source, target)
+            return
+        self.carried.add(target.buffer)
+        self.add(carry_call(source, target))
+
+    def _read_only_by(self, value: Value, node: Node) -> bool:
+        readers = [n for n in self.graph.nodes if value in n.present]
+        return (
+            readers == [node] and node.present.count(value) == 1 and all(v is not value for _, v in self.graph.outputs)
+        )
 
     def fill(self, target: View, number: float | int) -> None:
         """Add the kernel that stores a number in every element of a view."""

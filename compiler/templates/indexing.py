@@ -86,9 +86,8 @@ def _coordinates(view: View, indices: View) -> tuple[_Indexed, View, tuple[int, 
 
 
 def _copied(node: Node, lowering: Lowering) -> View:
-    source = lowering.read(node.present[0])
     target = lowering.write(node.output)
-    lowering.copy(source, target)
+    lowering.carry_over(node.present[0], node, target)
     return target
 
 

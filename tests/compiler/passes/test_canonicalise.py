@@ -265,5 +265,5 @@ def test_labels_and_origin() -> None:
     m = Maker()
     graph = m.graph(y=m.softmax(m.input("x", "float32", (2, 3)), 1, label="attention"))
     after = canonicalise(graph, Context(m.constants))
-    assert [n.op for n in after.nodes] == ["reduce_max", "sub", "exp", "reduce_sum", "div"]
+    assert [n.op for n in after.nodes] == ["reduce_max", "sub", "exp", "reduce_sum", "reciprocal", "mul"]
     assert all(n.labels() == ("attention",) and n.origin == ("canonicalise",) for n in after.nodes)

@@ -44,8 +44,11 @@ def group_query_attention(n: NodeContext) -> tuple[Tensor, ...]:
     q, k, v = (convert(n, t, work) for t in _heads(n))
     cache = _cache(n, q.shape[2])
     q, k = _rotated(n, q, k, cache)
-    keys = _extended(n, n.optional(3), k, cache)
-    values = _extended(n, n.optional(4), v, cache)
+    # Caches stay in their own data type, so that nothing but the new tokens is converted and written.
+    present_keys, present_values = (
+        _extended(n, n.optional(place), convert(n, new, given.dtype), cache) for place, new in ((3, k), (4, v))
+    )
+    keys, values = convert(n, present_keys, work), convert(n, present_values, work)
     scores = softcapped(n, attention_scores(n, scaled_queries(n, q), keys), n.attr("softcap", None) or 0.0)
     bias = _bias(n, q.shape[2], keys.shape[2], cache, work)
     if bias is not None:
@@ -53,7 +56,7 @@ def group_query_attention(n: NodeContext) -> tuple[Tensor, ...]:
     weights = _softmax(n, scores)
     y = merge_heads(n, attend(n, weights, values))
     shown = weights if n.attr("qk_output") == 2 else scores
-    return tuple(convert(n, t, given.dtype) for t in (y, keys, values, shown))
+    return convert(n, y, given.dtype), present_keys, present_values, convert(n, shown, given.dtype)
 
 
 def _check(n: NodeContext) -> None:

@@ -114,3 +114,26 @@ def test_generation_reuses_its_translation() -> None:
     entry = ready.model._script.entry
     (stage,) = [s for key, s in entry._stages.items() if key[0] == "symbolic"]
     assert len(stage.point._stages) <= 3
+
+
+@pytest.mark.parametrize("lengths", [[7, 4], [5, 5]])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_one_token_into_the_callers_cache(lengths: list[int], dtype: str) -> None:
+    """The caches are inputs and outputs at once, as callers of ONNX Runtime bind them."""
+    inputs = step(2, 1, 9, lengths, max(lengths), {})
+    inputs = [x.astype(dtype) if x is not None and x.dtype == np.float32 else x for x in inputs]
+    tolerance = 1 if dtype == "float32" else 50
+    model = node_model("GroupQueryAttention", inputs, 3, BASE, symbolic=True)
+    expected = ort_results(model, inputs)
+    ready = Backend.prepare(model).model
+    feeds = {f"x{i}": x for i, x in enumerate(inputs) if x is not None}
+    names = [output.name for output in model.graph.output]
+    with interpreted(False):
+        found = ready.run(feeds, out={names[1]: feeds["x3"], names[2]: feeds["x4"]})
+    assert found[names[1]] is feeds["x3"] and found[names[2]] is feeds["x4"]
+    for name, wanted in zip(names, expected):
+        if name == names[0]:
+            np.testing.assert_allclose(found[name], wanted, rtol=1e-4 * tolerance, atol=1e-5 * tolerance)
+            continue
+        for b, length in enumerate(lengths):
+            np.testing.assert_allclose(found[name][b, :, :length], wanted[b, :, :length], rtol=1e-5, atol=1e-6)
