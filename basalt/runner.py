@@ -12,7 +12,7 @@ from basalt.errors import UnsupportedError, ValidationError
 from basalt.runtime.stored.flow import UnseenError
 from basalt.runtime.stored.model import MODEL, StoredModel, declared_values
 from basalt.runtime.trust import Trust, trust_in
-from basalt.serialization.program.file import open_program
+from basalt.serialization.program.file import ProgramFile, open_program
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ class Runner:
     a trusted key signed it. Else the model that the file holds is compiled here, if it holds it, with a warning.
 
     Args:
-        source: a path (the file is mapped), bytes, or a binary file object.
+        source: a path (the file is mapped), bytes, a binary file object, or an opened ProgramFile.
         trust_native: the caller's word that the file comes from somebody who may run code here.
         threads: threads to run on, None for the process's number.
         trusted_keys: a file of public keys whose signatures are trusted; None for the user's
@@ -58,7 +58,7 @@ class Runner:
     ) -> None:
         self._arguments = (_path_of(source), trust_native, threads, trusted_keys)
         self._threads = threads
-        self._file = open_program(source)
+        self._file = source if isinstance(source, ProgramFile) else open_program(source)
         self._native: StoredModel | None = None
         self._source: Any = None
         self._lock = threading.RLock()
@@ -154,7 +154,7 @@ class Runner:
         """Have the model in the file compiled: instead of the code in it, for ``reason``, or for inputs it lacks."""
         try:
             source = self.source()
-            why = "the file does not hold the model itself (it was compiled with --strip-source)"
+            why = "the file does not hold the model itself (it was stripped)"
         except ImportError as error:
             source, why = None, f"the model in it cannot be compiled here: {error}"
         if source is None and reason is None:

@@ -1,0 +1,276 @@
+"""Models compiled ahead of time: what their files give, with code that is trusted and without."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import basalt
+from basalt.errors import UnsupportedError, ValidationError
+from basalt.runtime.stored.code import levels_of
+from basalt.serialization.program.file import open_program
+
+RNG = np.random.default_rng(7)
+
+
+def network(**options: Any) -> basalt.MLGraph:
+    """softmax(relu(x w) u + b) for any number of rows."""
+    b = basalt.MLGraphBuilder(basalt.MLContext(eager_first_run=False, **options))
+    rng = np.random.default_rng(1)
+    x = b.input("x", "float32", ("rows", 24))
+    w, u = (b.constant(rng.standard_normal(shape).astype(np.float32)) for shape in ((24, 40), (40, 7)))
+    hidden = b.relu(b.matmul(x, w), label="hidden")
+    y = b.softmax(b.add(b.matmul(hidden, u, label="out"), b.constant(rng.standard_normal(7).astype(np.float32))), 1)
+    return b.build({"y": y, "hidden": hidden})
+
+
+def rows(count: int) -> dict[str, np.ndarray]:
+    return {"x": RNG.standard_normal((count, 24)).astype(np.float32)}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The network for 1 and 5 rows, with the model itself."""
+    path = tmp_path_factory.mktemp("ahead") / "n.bsl"
+    basalt.save_program(network(), path, [{"x": (1, 24)}, {"x": (5, 24)}])
+    return path
+
+
+@pytest.fixture(scope="module")
+def stripped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ahead") / "s.bsl"
+    basalt.save_program(network(), path, {"x": (5, 24)}, source=False)
+    return path
+
+
+def same(left: dict[str, Any], right: dict[str, Any]) -> None:
+    assert left.keys() == right.keys()
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name])
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_results_are_those_of_the_model(saved: Path, count: int) -> None:
+    feeds = rows(count)
+    same(basalt.load(saved, trust_native=True).run(feeds), network().run(feeds))
+
+
+def test_other_shapes_are_compiled_from_the_model(saved: Path) -> None:
+    runner = basalt.Runner(saved, trust_native=True)
+    assert runner.signatures == [{"x": (1, 24)}, {"x": (5, 24)}]
+    feeds = rows(3)
+    got, wanted = runner.run(feeds), network().run(feeds)
+    np.testing.assert_allclose(got["y"], wanted["y"], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(runner.run(feeds, timeout=60, threads=1)["y"], wanted["y"], rtol=1e-5, atol=1e-6)
+
+
+def test_other_shapes_need_the_model(stripped: Path) -> None:
+    runner = basalt.Runner(stripped, trust_native=True)
+    assert runner.source() is None
+    with pytest.raises(
+        ValidationError, match=r"no program for the inputs x \[3, 24\].*only for x \[5, 24\].*stripped"
+    ):
+        runner.run(rows(3))
+    same(runner.run(feeds := rows(5)), network().run(feeds))
+
+
+def test_without_trust_the_model_is_compiled(saved: Path) -> None:
+    with pytest.warns(basalt.NativeCodeWarning, match="not trusted .* the model in the file is compiled instead"):
+        model = basalt.load(saved)
+    assert isinstance(model, basalt.Model)
+    with pytest.warns(basalt.NativeCodeWarning):
+        runner = basalt.Runner(saved)
+    assert runner.level is None and runner.memory() == {"weights": 0, "arena": 0, "code": 0}
+    feeds = rows(5)
+    np.testing.assert_allclose(runner.run(feeds)["y"], model.run(feeds)["y"], rtol=1e-5, atol=1e-6)
+
+
+def test_without_trust_and_model_nothing_runs(stripped: Path) -> None:
+    with pytest.raises(UnsupportedError, match="not trusted .* does not hold the model"):
+        basalt.load(stripped)
+
+
+def test_trusted_files_give_no_warning(saved: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        basalt.load(saved, trust_native=True).run(rows(5))
+
+
+def test_bytes_and_file_objects_are_taken(saved: Path) -> None:
+    feeds = rows(5)
+    wanted = network().run(feeds)
+    same(basalt.load(saved.read_bytes(), trust_native=True).run(feeds), wanted)
+    with saved.open("rb") as file:
+        same(basalt.load(file, trust_native=True).run(feeds), wanted)
+
+
+def test_a_symbolic_size_that_nobody_gave_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="rows"):
+        basalt.save_program(network(), tmp_path / "n.bsl")
+    with pytest.raises(ValidationError, match="'x'"):
+        basalt.save_program(network(), tmp_path / "n.bsl", {"x": (1, 25)})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("cpu", ["v9", [], ["native", "avx"]])
+def test_unknown_levels_are_refused(tmp_path: Path, cpu: Any) -> None:
+    with pytest.raises(ValidationError, match="CPU level"):
+        basalt.save_program(network(), tmp_path / "n.bsl", {"x": (1, 24)}, cpu=cpu)
+
+
+def test_a_program_is_saved_by_itself(tmp_path: Path) -> None:
+    program = network().compile({"x": (4, 24)})
+    program.save(tmp_path / "p.bsl")
+    feeds = rows(4)
+    same(basalt.load(tmp_path / "p.bsl", trust_native=True).run(feeds), program.run(feeds))
+
+
+def test_equal_models_give_equal_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        basalt.save_program(network(), tmp_path / f"{name}.bsl", {"x": (5, 24)})
+    assert (tmp_path / "a.bsl").read_bytes() == (tmp_path / "b.bsl").read_bytes()
+
+
+@pytest.mark.skipif("x86-64-v3" not in basalt.runtime.levels.host_levels(), reason="this CPU has no AVX2")
+def test_every_level_gives_the_same_within_rounding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "n.bsl"
+    basalt.save_program(network(), path, {"x": (5, 24)}, cpu=["v2", "v3", "v4"])
+    assert [level.name for _, level in levels_of(open_program(path).record("model"))] == [
+        "x86-64-v2",
+        "x86-64-v3",
+        "x86-64-v4",
+    ]
+    feeds = rows(5)
+    wanted = network().run(feeds)
+    for level in ("v2", "v3"):
+        monkeypatch.setenv("BASALT_CPU_LEVEL", level)
+        runner = basalt.Runner(path, trust_native=True)
+        assert runner.level == f"x86-64-{level}"
+        for name, got in runner.run(feeds).items():
+            np.testing.assert_allclose(got, wanted[name], rtol=2e-6, atol=2e-6)
+
+
+def test_levels_share_what_is_equal(tmp_path: Path) -> None:
+    basalt.save_program(network(), tmp_path / "n.bsl", {"x": (5, 24)}, cpu=["v2", "v3", "v4"], source=False)
+    sizes = open_program(tmp_path / "n.bsl").parts
+    assert sizes["weights"] > 0 or all(sizes[f"weights:x86-64-{level}"] > 0 for level in ("v2", "v3", "v4"))
+
+
+def test_a_level_that_no_cpu_here_has_is_never_run(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    basalt.save_program(network(), tmp_path / "n.bsl", {"x": (5, 24)}, cpu=["v4"], source=False)
+    monkeypatch.setenv("BASALT_CPU_LEVEL", "v3")
+    with pytest.raises(UnsupportedError, match="no machine code fits: .*x86-64-v4 also needs avx512bw"):
+        basalt.Runner(tmp_path / "n.bsl", trust_native=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def onnx_file(tmp_path: Path, nodes: list[Any], inputs: Any, outputs: Any, weights: dict[str, np.ndarray]) -> Path:
+    values = [[helper.make_tensor_value_info(n, t, s) for n, t, s in entries] for entries in (inputs, outputs)]
+    tensors = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "g", *values, tensors)
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 3)]
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    return path
+
+
+def test_branches_that_were_taken_are_stored_and_others_compiled(tmp_path: Path) -> None:
+    branches = []
+    for op in ("Exp", "Neg"):
+        out = helper.make_tensor_value_info("t", TensorProto.FLOAT, ["n"])
+        branches.append(helper.make_graph([helper.make_node(op, ["x"], ["t"])], op, [], [out]))
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0),
+        helper.make_node("Greater", ["s", "zero"], ["c"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1]),
+    ]
+    path = onnx_file(
+        tmp_path,
+        nodes,
+        [("x", TensorProto.FLOAT, ["n"])],
+        [("y", TensorProto.FLOAT, ["n"])],
+        {"zero": np.zeros((), np.float32)},
+    )
+    model = basalt.load(path, eager_first_run=False)
+    up, down = (np.full(4, v, np.float32) for v in (1, -1))
+    with pytest.raises(UnsupportedError, match="has several steps, which runs decide: give inputs"):
+        basalt.save_program(model, tmp_path / "m.bsl", {"x": (4,)})
+    basalt.save_program(model, tmp_path / "m.bsl", feeds={"x": up})
+    runner = basalt.Runner(tmp_path / "m.bsl", trust_native=True)
+    np.testing.assert_allclose(runner.run({"x": up})["y"], np.exp(up), rtol=1e-6)
+    assert runner._source is None, "nothing had to be compiled"
+    np.testing.assert_array_equal(runner.run({"x": down})["y"], -down)
+    basalt.save_program(model, tmp_path / "s.bsl", feeds=[{"x": up}, {"x": down}], source=False)
+    both = basalt.Runner(tmp_path / "s.bsl", trust_native=True)
+    for x in (up, down):
+        np.testing.assert_array_equal(both.run({"x": x})["y"], runner.run({"x": x})["y"])
+    with pytest.raises(ValidationError, match="no program for the inputs"):
+        both.run({"x": np.ones(5, np.float32)})
+
+
+def test_host_operators_run_between_programs(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Mul", ["x", "two"], ["a"]),
+        helper.make_node("ZipMap", ["a"], ["z"], domain="ai.onnx.ml", classlabels_strings=["no", "yes"]),
+        helper.make_node("NonZero", ["a"], ["i"]),
+        helper.make_node("Transpose", ["i"], ["places"]),
+        helper.make_node("StringNormalizer", ["words"], ["upper"], case_change_action="UPPER"),
+    ]
+    outputs = [("places", TensorProto.INT64, [None, 2]), ("upper", TensorProto.STRING, [None])]
+    path = onnx_file(
+        tmp_path,
+        nodes,
+        [("x", TensorProto.FLOAT, ["n", 2]), ("words", TensorProto.STRING, ["k"])],
+        outputs,
+        {"two": np.array(2, np.float32)},
+    )
+    proto = onnx.load(path)
+    proto.graph.output.append(
+        helper.make_value_info(
+            "z",
+            helper.make_sequence_type_proto(
+                helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+            ),
+        )
+    )
+    onnx.save(proto, path)
+    feeds = {"x": np.array([[1, 0], [0, 3]], np.float32), "words": np.array(["a", "gr\u00fc\u00df"], object)}
+    basalt.save_program(basalt.load(path, eager_first_run=False), tmp_path / "m.bsl", feeds=feeds, source=False)
+    script = (
+        "import sys, numpy as np, basalt\n"
+        f"r = basalt.Runner({str(tmp_path / 'm.bsl')!r}, trust_native=True)\n"
+        "y = r.run({'x': np.array([[1, 0], [0, 3]], np.float32), 'words': np.array(['a', 'gr\\u00fc\\u00df'], object)})\n"
+        "assert y['places'].tolist() == [[0, 0], [1, 1]], y\n"
+        "assert y['upper'].tolist() == ['A', 'GR\\u00dcSS'], y\n"
+        "assert y['z'] == [{'no': 2.0, 'yes': 0.0}, {'no': 0.0, 'yes': 6.0}], y\n"
+        "assert not {'numba', 'llvmlite', 'onnx'} & set(sys.modules)\n"
+        "assert not [m for m in sys.modules if m.startswith('basalt.compiler.codegen')]\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
+def test_types_that_programs_hold_otherwise_come_back(tmp_path: Path) -> None:
+    path = onnx_file(
+        tmp_path,
+        [helper.make_node("And", ["a", "b"], ["c"]), helper.make_node("Not", ["c"], ["d"])],
+        [("a", TensorProto.BOOL, [3]), ("b", TensorProto.BOOL, [3])],
+        [("c", TensorProto.BOOL, [3]), ("d", TensorProto.BOOL, [3])],
+        {},
+    )
+    feeds = {"a": np.array([True, False, True]), "b": np.array([True, True, False])}
+    basalt.save_program(basalt.load(path), tmp_path / "m.bsl", feeds=feeds, source=False)
+    got = basalt.Runner(tmp_path / "m.bsl", trust_native=True).run(feeds)
+    assert got["c"].dtype == bool and got["c"].tolist() == [True, False, False]
+    assert got["d"].tolist() == [False, True, True]
