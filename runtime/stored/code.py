@@ -8,6 +8,7 @@ from basalt.errors import UnsupportedError
 from basalt.serialization.program.fields import Fields
 from basalt.serialization.program.file import ProgramFile
 
+from ..code import LoadedKernel
 from ..executor import Executor
 from ..host import host_platform
 from ..layout import ABI
@@ -56,12 +57,28 @@ class LevelCode:
         abi = self.fields.integer("abi")
         if abi != ABI:
             self.fields.fail("abi", f"the code is for version {abi} of the executor's memory layout, this is {ABI}")
-        image = _image(self.fields.record("image"), file.data(content))
+        if self.fields.has("image"):
+            self._place(_image(self.fields.record("image"), file.data(content)))
+        else:
+            self._load_objects(self.fields.record("objects"), file.data(content))
+
+    def _place(self, image: LinkedImage) -> None:
         self._image = load_image(image)
         self.executor = Executor(self._image, f"{EXECUTOR}:")
         names = [export.name for export in image.exports if not export.name.startswith(f"{EXECUTOR}:")]
         self.addresses = np.array([self._image.address(name) for name in names], np.int64)
         self.nbytes = self._image.nbytes
+
+    def _load_objects(self, fields: Fields, content: np.ndarray) -> None:
+        """Object files one after another, the executor's first, for systems that have no loader of ours."""
+        ends = np.cumsum(fields.array("sizes", "int64", (None,)))
+        if not len(ends) or (np.diff(ends, prepend=0) <= 0).any() or ends[-1] != len(content):
+            fields.fail("sizes", f"they are not those of the {len(content)} bytes of code")
+        executor, *kernels = [piece.tobytes() for piece in np.split(content, ends[:-1])]
+        self.executor = Executor.from_object(executor)
+        self._kernels = [LoadedKernel(code) for code in kernels]
+        self.addresses = np.array([kernel.address for kernel in self._kernels], np.int64)
+        self.nbytes = self.executor.nbytes + sum(kernel.nbytes for kernel in self._kernels)
 
 
 class ProgramCode:

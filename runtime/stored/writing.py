@@ -16,6 +16,7 @@ from ..host import host_platform
 from ..layout import ABI
 from ..levels import CodeLevel
 from ..native.elf import NotHandled
+from ..native.images import HANDLED
 from ..native.linked import LinkedImage
 from ..native.linking import link
 from ..spec import ProgramSpec, TensorSpec
@@ -44,6 +45,8 @@ def program_parts(
     levels: Sequence[LevelPrograms],
     metadata: Mapping[str, str],
     source: Mapping[str, Part] | None = None,
+    *,
+    linked: bool = HANDLED,
 ) -> ProgramParts:
     """What a file holds.
 
@@ -52,6 +55,7 @@ def program_parts(
         levels: programs for each level of x86-64 or other CPU, at least one.
         metadata: free text by name.
         source: parts that hold the model as it was before it was compiled.
+        linked: whether the code is linked ahead of time, for our own loader; else it stays object files, for LLVM's.
 
     Raises:
         NotHandled: for object code that cannot be linked ahead of time.
@@ -63,10 +67,10 @@ def program_parts(
     parts: dict[str, Part] = {MODEL: {**model, "levels": described}}
     for number, level in enumerate(levels):
         record, code, weights = level_parts(level.level.name)
-        image, kernels = _linked(level)
+        code_record, content, kernels = _linked(level) if linked else _objects(level)
         programs: list[RecordValue] = [_program(spec, packing.places(number, spec), kernels) for spec in level.specs]
-        parts[record] = {"abi": ABI, "image": _image(image), "programs": programs}
-        parts[code] = np.asarray(image.content)
+        parts[record] = {"abi": ABI, **code_record, "programs": programs}
+        parts[code] = content
         parts[weights] = packing.own(number)
         parts[f"notes:{level.level.name}"] = {"programs": [_notes(spec) for spec in level.specs]}
     parts[SHARED_WEIGHTS] = packing.shared()
@@ -97,8 +101,21 @@ def direct_model(
     }
 
 
-def _linked(level: LevelPrograms) -> tuple[LinkedImage, dict[str, int]]:
-    """All machine code of a level as one image, and the number of each kernel in it by its key."""
+_Code = tuple[dict[str, RecordValue], np.ndarray, dict[str, int]]
+"""What the level's record says of the code, the code, and the number of each kernel by its key."""
+
+
+def _objects(level: LevelPrograms) -> _Code:
+    """Object files one after another."""
+    keys = list(dict.fromkeys(code.key for spec in level.specs for code in spec.kernels))
+    pieces = [level.executor, *(level.kernels[key] for key in keys)]
+    sizes = np.array([len(piece) for piece in pieces], np.int64)
+    content = np.frombuffer(b"".join(pieces), np.uint8)
+    return {"objects": {"sizes": sizes}}, content, {key: number for number, key in enumerate(keys)}
+
+
+def _linked(level: LevelPrograms) -> _Code:
+    """All machine code of a level as one image."""
     labels = {code.key: code.label for spec in level.specs for code in spec.kernels}
     objects = {EXECUTOR: level.executor}
     for number, (key, label) in enumerate(labels.items()):
@@ -110,7 +127,7 @@ def _linked(level: LevelPrograms) -> tuple[LinkedImage, dict[str, int]]:
     exported = [export.name for export in image.exports if not export.name.startswith(f"{EXECUTOR}:")]
     if len(exported) != len(labels):
         raise BasaltError(f"linking gave {len(exported)} kernels of {len(labels)}")
-    return image, {key: number for number, key in enumerate(labels)}
+    return {"image": _image(image)}, np.asarray(image.content), {key: n for n, key in enumerate(labels)}
 
 
 def _image(image: LinkedImage) -> dict[str, RecordValue]:

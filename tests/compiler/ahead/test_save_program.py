@@ -53,8 +53,8 @@ def stripped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def same(left: dict[str, Any], right: dict[str, Any]) -> None:
     assert left.keys() == right.keys()
-    for name in left:
-        np.testing.assert_array_equal(left[name], right[name])
+    for name, got in left.items():
+        np.testing.assert_array_equal(got, right[name])
 
 
 @pytest.mark.parametrize("count", [1, 5])
@@ -75,9 +75,7 @@ def test_other_shapes_are_compiled_from_the_model(saved: Path) -> None:
 def test_other_shapes_need_the_model(stripped: Path) -> None:
     runner = basalt.Runner(stripped, trust_native=True)
     assert runner.source() is None
-    with pytest.raises(
-        ValidationError, match=r"no program for the inputs x \[3, 24\].*only for x \[5, 24\].*stripped"
-    ):
+    with pytest.raises(ValidationError, match=r"no program for the inputs x \[3, 24\].*only for x \[5, 24\].*stripped"):
         runner.run(rows(3))
     same(runner.run(feeds := rows(5)), network().run(feeds))
 
@@ -94,7 +92,7 @@ def test_without_trust_the_model_is_compiled(saved: Path) -> None:
 
 
 def test_without_trust_and_model_nothing_runs(stripped: Path) -> None:
-    with pytest.raises(UnsupportedError, match="not trusted .* does not hold the model"):
+    with pytest.raises(UnsupportedError, match=r"not trusted .* does not hold the model"):
         basalt.load(stripped)
 
 
@@ -169,7 +167,7 @@ def test_a_level_that_no_cpu_here_has_is_never_run(
 ) -> None:
     basalt.save_program(network(), tmp_path / "n.bsl", {"x": (5, 24)}, cpu=["v4"], source=False)
     monkeypatch.setenv("BASALT_CPU_LEVEL", "v3")
-    with pytest.raises(UnsupportedError, match="no machine code fits: .*x86-64-v4 also needs avx512bw"):
+    with pytest.raises(UnsupportedError, match=r"no machine code fits: .*x86-64-v4 also needs avx512bw"):
         basalt.Runner(tmp_path / "n.bsl", trust_native=True)
 
 
@@ -251,7 +249,8 @@ def test_host_operators_run_between_programs(tmp_path: Path) -> None:
     script = (
         "import sys, numpy as np, basalt\n"
         f"r = basalt.Runner({str(tmp_path / 'm.bsl')!r}, trust_native=True)\n"
-        "y = r.run({'x': np.array([[1, 0], [0, 3]], np.float32), 'words': np.array(['a', 'gr\\u00fc\\u00df'], object)})\n"
+        "words = np.array(['a', 'gr\\u00fc\\u00df'], object)\n"
+        "y = r.run({'x': np.array([[1, 0], [0, 3]], np.float32), 'words': words})\n"
         "assert y['places'].tolist() == [[0, 0], [1, 1]], y\n"
         "assert y['upper'].tolist() == ['A', 'GR\\u00dcSS'], y\n"
         "assert y['z'] == [{'no': 2.0, 'yes': 0.0}, {'no': 0.0, 'yes': 6.0}], y\n"

@@ -19,8 +19,11 @@ from runtime_programs import chain, program
 
 import basalt
 from basalt.errors import BasaltError, ModelFormatError, UnsupportedError, ValidationError
-from basalt.runtime.spec import Row, Slot
+from basalt.runtime.code import LoadedCode
+from basalt.runtime.spec import ProgramSpec, Row, Slot
 from basalt.runtime.stored.model import StoredModel
+from basalt.runtime.stored.saving import native_level
+from basalt.runtime.stored.writing import LevelPrograms, direct_model, program_parts
 from basalt.serialization.program.data import ProgramParts
 from basalt.serialization.program.file import open_program
 from basalt.serialization.program.writing import save_program
@@ -83,6 +86,21 @@ def test_a_failing_row_is_named(tmp_path: Path) -> None:
     with pytest.raises(BasaltError, match=r"operator 'root' \(kernel 'checked'\) failed"):
         runner.run({"x": X})
     assert np.array_equal(runner.run({"x": abs(X)})["y"], abs(X))
+
+
+def test_object_files_are_loaded_where_there_is_no_loader_of_ours(tmp_path: Path) -> None:
+    made = chain(3, 16, 10.0)
+    assert isinstance(made.spec, ProgramSpec) and isinstance(made.code, LoadedCode)
+    kernels = {kernel.key: loaded.code for kernel, loaded in zip(made.spec.kernels, made.code.kernels)}
+    level = LevelPrograms(native_level(), [made.spec], kernels, made.code.executor.code)
+    model = direct_model([("x", "float32", (16,))], [("y", "float32", (16,))], [((16,),)])
+    save_program(tmp_path / "o.bsl", program_parts(model, [level], {}, linked=False))
+    np.testing.assert_array_equal(
+        basalt.Runner(tmp_path / "o.bsl", trust_native=True).run({"x": X})["y"], X + 1 + 1 + 1
+    )
+    broken = changed(tmp_path / "o.bsl", tmp_path, "level:native", lambda r: r["objects"].update(sizes=np.array([5])))
+    with pytest.raises(ModelFormatError, match="sizes: they are not those"):
+        basalt.Runner(broken, trust_native=True)
 
 
 def test_several_threads_compute_as_one(tmp_path: Path) -> None:
