@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .images import Image, load_image
 from .linked import Area, Export, LinkedImage
-from .objects import load_object
+from .objects import load_object, load_objects
 
-__all__ = ["Area", "Export", "Image", "LinkedImage", "load_image", "load_object"]
+__all__ = ["Area", "Export", "Image", "LinkedImage", "load_image", "load_object", "load_objects"]

@@ -8,16 +8,22 @@ import llvmlite.binding as llvm
 
 from basalt.errors import BasaltError, UnsupportedError
 
-from .symbols import ALLOWED, resolve
+from .imports import imports_of
+from .symbols import ALLOWED, check_allowed, resolve
 
 __all__ = ["LlvmImage"]
 
 
 class LlvmImage:
-    """One object file in an engine of its own, which frees the code when it goes."""
+    """One object file in an engine of its own, which frees the code when it goes.
+
+    Raises UnsupportedError for an import that is not on the allow-list or cannot be found, ModelFormatError for bytes
+    in which imports cannot be read. Damage elsewhere in an object file can end the process.
+    """
 
     def __init__(self, data: bytes) -> None:
         _prepare()
+        _check_imports(data)
         triple = llvm.get_process_triple()
         machine = llvm.Target.from_triple(triple).create_target_machine(codemodel="jitdefault", jit=True)
         empty = llvm.parse_assembly("")
@@ -33,6 +39,14 @@ class LlvmImage:
         if not address:
             raise BasaltError(f"object code defines no {name!r}")
         return int(address)
+
+
+def _check_imports(data: bytes) -> None:
+    """LLVM ends the process over a name that it does not find."""
+    for name in imports_of(data):
+        check_allowed(name)
+        if not llvm.address_of_symbol(name):
+            resolve(name)  # says what is missing
 
 
 _prepared = False

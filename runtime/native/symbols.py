@@ -25,15 +25,27 @@ _COMPILER_RT = (
     "__truncsfbf2", "__truncsfhf2", "__udivti3", "__umodti3",
 )
 # fmt: on
+# What LLVM calls by itself for the system's sake.
+_SYSTEM = {
+    "darwin": (
+        "__bzero",
+        "__sincos_stret",
+        "__sincosf_stret",
+        "memset_pattern4",
+        "memset_pattern8",
+        "memset_pattern16",
+    ),
+    "win32": ("__chkstk", "_fltused"),
+}.get(sys.platform, ())
 
-ALLOWED = frozenset([*_LIBM, *(name + "f" for name in _LIBM), *_MEMORY, *_COMPILER_RT])
+ALLOWED = frozenset([*_LIBM, *(name + "f" for name in _LIBM), *_MEMORY, *_COMPILER_RT, *_SYSTEM])
 """Names that object code may import: C's mathematics, memory functions, and the compiler's own helpers."""
 
 
 @functools.cache
 def _libraries() -> tuple[ctypes.CDLL, ...]:
     if sys.platform == "win32":
-        names: tuple[str | None, ...] = ("ucrtbase", "msvcrt")
+        names: tuple[str | None, ...] = ("ucrtbase", "msvcrt", "ntdll")
     elif sys.platform == "darwin":
         names = (None,)
     else:
