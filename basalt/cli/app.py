@@ -18,13 +18,14 @@ from basalt.cli.bench import bench_command
 from basalt.cli.cache import cache
 from basalt.cli.compare.command import compare_command
 from basalt.cli.compile import compile_command
-from basalt.cli.completion import COMPLETE_VARIABLE, completion, use_own_bash
+from basalt.cli.completion import COMPLETE_VARIABLE, complete, completion
 from basalt.cli.export import export
 from basalt.cli.ops import ops
 from basalt.cli.output import complain
 from basalt.cli.profile import profile_command
 from basalt.cli.run import run_command
 from basalt.cli.show import show
+from basalt.cli.streams import discard_output, is_closed_output, prepare_streams
 from basalt.errors import BasaltError
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -60,44 +61,50 @@ for command in (
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line (without the program's name) and return the exit status."""
-    _accept_any_character()
+    prepare_streams()
     warnings.showwarning = _warn  # type: ignore[assignment]
     try:
-        if COMPLETE_VARIABLE in os.environ:
-            use_own_bash()
-        status = cli.main(list(arguments), prog_name="bslc", standalone_mode=False)
+        status = _invoke(arguments)
         sys.stdout.flush()
     except BaseException as error:
         if "traceback" in os.environ.get("BASALT_DEBUG", "").split(","):
             raise
-        return _status_of(error)
-    return status if isinstance(status, int) else OK
+        status = _status_of(error, arguments)
+        discard_output()
+    return status
 
 
-def _accept_any_character() -> None:
-    """Print what the terminal's encoding lacks as an escape instead of failing on it."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+def _invoke(arguments: Sequence[str]) -> int:
+    """What click's own entry point does, which makes a status of its own of a closed pipe."""
+    asked = os.environ.get(COMPLETE_VARIABLE)
+    if asked:
+        return complete(cli, asked)
+    try:
+        with cli.make_context("bslc", list(arguments)) as context:
+            cli.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    return OK
 
 
-def _status_of(error: BaseException) -> int:
+def _status_of(error: BaseException, arguments: Sequence[str]) -> int:
     """Say on stderr what went wrong, in one or two lines, and return the exit status for it."""
     match error:
         case BrokenPipeError():
-            # The interpreter flushes stdout once more at exit, which must not fail a second time.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return BROKEN_PIPE
         case KeyboardInterrupt() | click.Abort():
+            if sys.stderr.isatty():
+                # The terminal shows ^C where the cursor stands.
+                print(file=sys.stderr)
             complain("interrupted")
             return INTERRUPTED
         case SystemExit():
             raise error
         case click.UsageError():
-            complain(f"error: {error.format_message()}")
-            if error.ctx is not None:
-                complain(f"See '{error.ctx.command_path} --help'.")
+            # click lists what may be given for a missing argument in lines of their own.
+            is_list = isinstance(error, click.MissingParameter)
+            complain(f"error: {' '.join(error.format_message().split()) if is_list else error.format_message()}")
+            complain(f"See '{_command_path(arguments) if error.ctx is None else error.ctx.command_path} --help'.")
             return USAGE
         case click.ClickException():
             complain(f"error: {error.format_message()}")
@@ -105,6 +112,8 @@ def _status_of(error: BaseException) -> int:
             complain(f"error: {error}")
         case MemoryError():
             complain(f"error: out of memory{f': {error}' if str(error) else ''}")
+        case OSError() if is_closed_output(error):
+            complain("error: stdout is closed")
         case OSError():
             place = f"{error.filename}: " if error.filename else ""
             complain(f"error: {place}{error.strerror or error}")
@@ -112,6 +121,20 @@ def _status_of(error: BaseException) -> int:
             complain(f"error: internal error: {type(error).__name__}: {error}")
             complain("This is a bug in Basalt; BASALT_DEBUG=traceback shows where it happened.")
     return FAILED
+
+
+def _command_path(arguments: Sequence[str]) -> str:
+    """The command that is meant, for errors that do not know it: an option without its argument, for one."""
+    path, group = "bslc", cli
+    for argument in arguments:
+        command = group.commands.get(argument)
+        if command is None:
+            break
+        path += f" {argument}"
+        if not isinstance(command, click.Group):
+            break
+        group = command
+    return path
 
 
 def _warn(message: Warning | str, *place: object) -> None:

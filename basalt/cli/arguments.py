@@ -18,6 +18,7 @@ __all__ = [
     "NAMED_FILE",
     "NAMED_SHAPE",
     "NAMED_SIZE",
+    "OUTPUT_FILE",
     "by_name",
     "help_if_alone",
     "model_argument",
@@ -55,6 +56,21 @@ class NamedFile(click.ParamType):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return named_files(incomplete, ".npy")
+
+
+class OutputFile(click.Path):
+    """The path of a file to write, refused before the work is done for it if it cannot be one."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(super().convert(value, param, ctx))
+        if not path.parent.is_dir():
+            self.fail(f"folder {str(path.parent)!r} does not exist", param, ctx)
+        if path.exists() and not path.is_file():
+            self.fail(f"{str(path)!r} is no regular file", param, ctx)
+        return path
 
 
 class NamedShape(click.ParamType):
@@ -104,6 +120,7 @@ BYTES = ByteCount()
 NAMED_FILE = NamedFile()
 NAMED_SHAPE = NamedShape()
 NAMED_SIZE = NamedSize()
+OUTPUT_FILE = OutputFile()
 model_argument = click.argument("model", type=MODEL)
 random_input_option = click.option(
     "--input",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
+
+from basalt.serialization.atomic import atomic_file
 
 if TYPE_CHECKING:
     from basalt.serialization import TensorSpec
@@ -92,7 +92,7 @@ def save(target: Path, outputs: Mapping[str, np.ndarray]) -> None:
     """
     plain = {name: _plain(array) for name, array in outputs.items()}
     if target.suffix == ".npz":
-        with _replacing(target) as file, zipfile.ZipFile(file, "w") as archive:
+        with atomic_file(str(target)) as file, zipfile.ZipFile(file, "w") as archive:
             for name, array in plain.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                     np.lib.format.write_array(entry, array, allow_pickle=False)
@@ -100,7 +100,7 @@ def save(target: Path, outputs: Mapping[str, np.ndarray]) -> None:
     files = _file_names(plain)
     target.mkdir(exist_ok=True)
     for name, array in plain.items():
-        with _replacing(target / files[name]) as file:
+        with atomic_file(str(target / files[name])) as file:
             np.lib.format.write_array(file, array, allow_pickle=False)
 
 
@@ -110,6 +110,8 @@ def check_target(target: Path) -> None:
         raise click.UsageError(f"--output: folder {str(target.parent)!r} does not exist")
     if target.suffix == ".npz" and target.is_dir():
         raise click.UsageError(f"--output: {str(target)!r} is a folder")
+    if target.suffix == ".npz" and target.exists() and not target.is_file():
+        raise click.UsageError(f"--output: {str(target)!r} is no regular file")
     if target.suffix != ".npz" and target.exists() and not target.is_dir():
         raise click.UsageError(f"--output: {str(target)!r} is a file; expected FILE.npz or a folder")
 
@@ -129,16 +131,3 @@ def _file_names(names: Mapping[str, Any]) -> dict[str, str]:
     if len(set(files.values())) < len(files):
         raise click.UsageError("--output: two outputs would get the same file name; save to a .npz file instead")
     return files
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[IO[bytes]]:
-    """A file to write to that becomes ``target`` at the end, or vanishes when the block fails."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            yield file
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

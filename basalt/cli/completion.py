@@ -11,17 +11,18 @@ from click.shell_completion import (
     CompletionItem,
     add_completion_class,
     get_completion_class,
+    shell_complete,
     split_arg_string,
 )
 
-__all__ = ["COMPLETE_VARIABLE", "completion", "use_own_bash"]
+__all__ = ["COMPLETE_VARIABLE", "complete", "completion"]
 
 COMPLETE_VARIABLE = "_BSLC_COMPLETE"
 """The environment variable with which a shell's script asks."""
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="SHELL")
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
     """Print the script with which SHELL completes bslc's command lines.
@@ -33,9 +34,9 @@ def completion(context: click.Context, shell: str) -> None:
     """
     found = get_completion_class(shell)
     assert found is not None
-    complete = found(context.find_root().command, {}, "bslc", COMPLETE_VARIABLE)
+    script = found(context.find_root().command, {}, "bslc", COMPLETE_VARIABLE)
     # The source method would start a shell to ask for its version.
-    print(complete.source_template % complete.source_vars())
+    print(script.source_template % script.source_vars())
 
 
 class _Bash(BashComplete):
@@ -67,6 +68,7 @@ def _joined(words: Sequence[str], current: int) -> tuple[list[str], str]:
     return joined[:-1], joined[-1]
 
 
-def use_own_bash() -> None:
-    """Complete for bash as this module does."""
+def complete(command: click.Command, asked: str) -> int:
+    """Answer a shell's script, which asks with a variable that says what; the exit status."""
     add_completion_class(_Bash)
+    return shell_complete(command, {}, "bslc", COMPLETE_VARIABLE, asked)

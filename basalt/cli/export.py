@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import basalt
-from basalt.cli.arguments import model_argument
+from basalt.cli.arguments import OUTPUT_FILE, model_argument
 from basalt.cli.output import json_option, print_json, size_text
 
 __all__ = ["export"]
@@ -28,9 +28,7 @@ def _known_opset(context: click.Context, parameter: click.Parameter, value: int)
 
 @click.command("export")
 @model_argument
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The .onnx file to write."
-)
+@click.option("-o", "--output", type=OUTPUT_FILE, required=True, help="The .onnx file to write.")
 @click.option(
     "--opset",
     type=int,

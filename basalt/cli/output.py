@@ -22,6 +22,7 @@ __all__ = [
     "note",
     "print_json",
     "print_table",
+    "printable",
     "progress_bar",
     "seconds_text",
     "size_text",
@@ -46,7 +47,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: It
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     if sys.stdout.isatty():
         Console().print(table)
         return
@@ -55,6 +56,11 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: It
         console.print(table)
     for line in capture.get().splitlines():
         print(line.rstrip())
+
+
+def printable(text: str) -> str:
+    """The text with escapes for control characters, which files and their names may hold; lines stay lines."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def print_json(value: Any) -> None:
@@ -85,6 +91,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 def complain(message: str) -> None:
     """Print a line to stderr, red on a terminal unless NO_COLOR is set."""
+    message = printable(message)
     coloured = is_terminal(sys.stderr) and not os.environ.get("NO_COLOR")
     # click.echo would write UTF-8 to a stream that asks for ASCII.
     print(click.style(message, fg="red") if coloured else message, file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from basalt.cli.arguments import model_argument, random_input_option, random_seed_option, shape_options
+from basalt.cli.arguments import OUTPUT_FILE, model_argument, random_input_option, random_seed_option, shape_options
 from basalt.cli.output import compiling, json_option, measuring, print_json, print_table, seconds_text
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _LABEL = 48
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Print only the N rows that take longest.")
 @click.option(
     "--trace",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     metavar="FILE.json",
     help="Also write the rows as a trace that ui.perfetto.dev and chrome://tracing open.",
 )
