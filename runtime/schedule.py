@@ -66,7 +66,10 @@ class Schedule(NamedTuple):
 
 def schedule(rows: Sequence[Timing], threads: int) -> Schedule:
     """The schedule for ``threads`` threads; with one, everything is serial."""
-    plans = tuple(_plan(row, threads) for row in rows)
+    if threads <= 1:
+        whole = tuple([RowPlan(max(row.stop - row.start, 1), 1) for row in rows])
+        return Schedule(whole, ((0, len(rows), False),) if rows else (), tuple(range(1, len(rows) + 1)))
+    plans = tuple([_plan(row, threads) for row in rows])
     groups = _groups(rows, plans, threads)
     ends = list(range(1, len(rows) + 1))
     for group in groups:
@@ -86,7 +89,7 @@ class _Group(NamedTuple):
 def _plan(row: Timing, threads: int) -> RowPlan:
     units = row.stop - row.start
     whole = RowPlan(max(units, 1), 1)
-    if row.serial or threads <= 1 or units <= row.min_chunk:
+    if row.serial or units <= row.min_chunk:
         return whole
     wanted = min(int(row.cost / CHUNK), threads)
     if row.cost / threads > LONG_CHUNK:
@@ -105,15 +108,23 @@ def _groups(rows: Sequence[Timing], plans: Sequence[RowPlan], threads: int) -> l
     first = 0
     while first < len(rows):
         last = first + 1
-        while threads > 1 and last < len(rows) and rows[last].free >= last - first:
+        while last < len(rows) and rows[last].free >= last - first:
             last += 1
-        alone = [_group(rows, plans, row, row + 1, threads) for row in range(first, last)]
+        alone = [_alone(rows[row], plans[row], row, threads) for row in range(first, last)]
+        if last == first + 1:
+            groups += alone
+            first = last
+            continue
         whole = _group(rows, plans, first, last, threads)
         barriers = sum(plan.chunks > 1 for plan in plans[first:last])
         gain = sum(group.together for group in alone) + BARRIER * max(barriers - 1, 0) - whole.together
-        groups += [whole] if last > first + 1 and gain >= BARRIER else alone
+        groups += [whole] if gain >= BARRIER else alone
         first = last
     return groups
+
+
+def _alone(row: Timing, plan: RowPlan, index: int, threads: int) -> _Group:
+    return _Group(index, index + 1, row.cost, row.cost / min(threads, plan.chunks))
 
 
 def _group(rows: Sequence[Timing], plans: Sequence[RowPlan], first: int, last: int, threads: int) -> _Group:

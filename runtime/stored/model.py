@@ -47,8 +47,6 @@ class StoredModel:
         self.outputs = declared_values(model, "outputs")
         self.level = choose_level(model).name
         self._code = LevelCode(file, self.level)
-        own = level_parts(self.level)[2]
-        self._weights = [file.data(part) if part in file else np.empty(0, np.uint8) for part in (SHARED_WEIGHTS, own)]
         self._records = list(self._code.fields.records("programs"))
         self._programs: list[Program | None] = [None] * len(self._records)
         self._lock = threading.RLock()
@@ -146,7 +144,10 @@ class StoredModel:
 
     def _make(self, number: int) -> Program:
         fields = self._records[number]
-        spec = StoredSpec(fields, self._weights, len(self._code.addresses), lambda: self._notes(number))
+        # Only now: checking them reads all of them from the disk.
+        parts = (SHARED_WEIGHTS, level_parts(self.level)[2])
+        weights = [self._file.data(part) if part in self._file else np.empty(0, np.uint8) for part in parts]
+        spec = StoredSpec(fields, weights, len(self._code.addresses), lambda: self._notes(number))
         return Program(spec, ProgramCode(self._code, spec.kernel_numbers), threads=self._threads)
 
     def _notes(self, number: int) -> Fields:
