@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,6 +216,24 @@ class Executable:
         graph = self._specialized(self._sizes(shapes))
         return print_graph(run_pipeline(graph, constants, until=None if after == "all" else after).graph, constants)
 
+    def html(self, shapes: Mapping[str, Iterable[int]] | None = None) -> str:
+        """A page for a browser, as text to be written to a file: what becomes of the graph for these shapes.
+
+        The shapes are as for ``compile``. The page shows the graph before and after each pass, which nodes became which
+        kernel, the program's rows, the plan of its memory, and each kernel's source and assembly. It needs nothing but
+        itself.
+        """
+        from .inspection.whole import Heading, graph_page
+
+        sizes = self._sizes(shapes)
+        graph = self._specialized(sizes)
+        with self._choosing():
+            return graph_page(graph, self._constants, sizes, Heading(self.name or "graph"))
+
+    def signatures(self) -> list[Signature]:
+        """The inputs' shapes of the programs that are there or being compiled, those used last at the end."""
+        return self._programs.signatures()
+
     def destroy(self) -> None:
         """Give the programs back and refuse further use; runs under way end as they would. Idempotent."""
         self._destroyed = True
@@ -299,10 +317,12 @@ class Executable:
 
     def _spec(self, shapes: Mapping[str, Iterable[int]] | None) -> ProgramSpec:
         graph = self._specialized(self._sizes(shapes))
-        if self._static or self._canonical is None:
+        with self._choosing():
             return program_spec(graph, self._constants)
-        with self._similar():
-            return program_spec(graph, self._constants)
+
+    def _choosing(self) -> AbstractContextManager[None]:
+        """What has a program that is looked at follow the choices of the canonical sizes, if there are any."""
+        return nullcontext() if self._static or self._canonical is None else self._similar()
 
     def _plan(self, key: Signature) -> tuple[Plan, Any]:
         self.check_usable("run")

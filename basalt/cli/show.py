@@ -32,6 +32,12 @@ __all__ = ["show"]
 @click.option("--source", is_flag=True, help="Print the generated code of the kernels.")
 @click.option("--explain", is_flag=True, help="Print the calls of kernels, in order, with estimated times.")
 @click.option("--passes", is_flag=True, help="Print what each pass of the compiler did.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="OUT.html",
+    help="Write a page for a browser that shows all of this and the plan of the memory.",
+)
 @shape_options
 @json_option
 def show(
@@ -40,6 +46,7 @@ def show(
     source: bool,
     explain: bool,
     passes: bool,
+    html: Path | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
     dims: tuple[tuple[str, int], ...],
     as_json: bool,
@@ -51,11 +58,16 @@ def show(
     """
     from basalt.cli import models
 
-    if (after is not None) + source + explain + passes > 1:
-        raise click.UsageError("--after, --source, --explain and --passes exclude each other")
+    if (after is not None) + source + explain + passes + (html is not None) > 1:
+        raise click.UsageError("--after, --source, --explain, --passes and --html exclude each other")
+    if html is not None:
+        from basalt.cli.show_html import show_html
+
+        show_html(model, html, shapes, dims, as_json)
+        return
     if after is None and not (source or explain or passes):
         if shapes or dims:
-            raise click.UsageError("--shape and --dim need --after, --source, --explain or --passes")
+            raise click.UsageError("--shape and --dim need --after, --source, --explain, --passes or --html")
         _show_file(model, as_json)
         return
     loaded = models.load(model, shapes)

@@ -144,6 +144,29 @@ class OnnxExecutable:
         """The core graph's text (see :meth:`basalt.compiler.executable.Executable.text`)."""
         return self._region("text", shapes).text(after, shapes)
 
+    def html(self, shapes: Mapping[str, Iterable[int]] | None = None) -> str:
+        """A page as :meth:`basalt.compiler.executable.Executable.html` gives it.
+
+        Of a model that runs in steps it has a section for each step that runs have translated so far.
+
+        Raises:
+            UnsupportedError: for a model of which nothing is translated yet because its sizes must be known.
+        """
+        from ..inspection.whole import Heading, steps_page
+
+        try:
+            region = self._region("html", shapes)
+        except UnsupportedError:
+            stages = self._script.entry.stages()
+            if not stages:
+                raise
+            return steps_page(stages, Heading(self.name or "model"))
+        return region.html(shapes)
+
+    def stages(self) -> list[Stage]:
+        """What runs have translated the model to so far, where it begins."""
+        return self._script.entry.stages()
+
     def steps(self) -> str:
         """What runs do, as far as they have translated the model: regions, and the steps between them.
 

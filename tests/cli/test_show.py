@@ -88,10 +88,10 @@ def test_assumed_sizes_are_told(bslc: Bslc, models: Mapping[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--after", "fuse", "--source"], "--after, --source, --explain and --passes exclude each other"),
-        (["--explain", "--passes"], "--after, --source, --explain and --passes exclude each other"),
-        (["--dim", "n=3"], "--shape and --dim need --after, --source, --explain or --passes"),
-        (["--shape", "x=3x4"], "--shape and --dim need --after, --source, --explain or --passes"),
+        (["--after", "fuse", "--source"], "--after, --source, --explain, --passes and --html exclude each other"),
+        (["--explain", "--passes"], "--after, --source, --explain, --passes and --html exclude each other"),
+        (["--dim", "n=3"], "--shape and --dim need --after, --source, --explain, --passes or --html"),
+        (["--shape", "x=3x4"], "--shape and --dim need --after, --source, --explain, --passes or --html"),
     ],
 )
 def test_options_that_do_not_fit_together(

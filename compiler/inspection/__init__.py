@@ -1,0 +1,1 @@
+"""What the compiler made of a model, as data, and as a page that shows it."""
