@@ -230,10 +230,6 @@ class Executable:
         with self._choosing():
             return graph_page(graph, self._constants, sizes, Heading(self.name or "graph"))
 
-    def signatures(self) -> list[Signature]:
-        """The inputs' shapes of the programs that are there or being compiled, those used last at the end."""
-        return self._programs.signatures()
-
     def destroy(self) -> None:
         """Give the programs back and refuse further use; runs under way end as they would. Idempotent."""
         self._destroyed = True

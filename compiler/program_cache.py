@@ -130,12 +130,6 @@ class ProgramCache:
         with self._held():
             return self._pending.setdefault(key, mine)
 
-    def signatures(self) -> list[Signature]:
-        """Those of the programs that are there or being compiled, in the order of their last use."""
-        with self._held():
-            found = sorted(self.ready, key=lambda key: self.ready[key].used)
-            return [*found, *(key for key in self._pending if key not in self.ready)]
-
     def clear(self) -> None:
         """Forget every program and give up what is being compiled."""
         with self._held():

@@ -34,7 +34,7 @@ def graph_page(
 def steps_page(stages: Sequence[Stage], heading: Heading, told: Told | None = None) -> str:
     """The page of a model that runs in steps, as far as runs have translated it.
 
-    A region is shown for the sizes with which it ran last.
+    A region is shown for the sizes that its newest program is for.
 
     Raises:
         UnsupportedError: for an operator without a kernel.
@@ -76,7 +76,7 @@ def _region_section(stage: Stage, depth: int, told: Told | None) -> Section:
     title = f"program: {', '.join(dict.fromkeys(node.op for node in graph.nodes))}"
     signatures = executable.signatures()
     if not signatures and not graph.is_static:
-        return Section(title, None, depth, "This program has not run yet, so that its sizes are not known.")
+        return Section(title, None, depth, "This program is not compiled yet, so that its sizes are not known.")
     shapes = dict(zip((v.name for v in graph.inputs), signatures[-1])) if signatures else {}
     sizes = bind_sizes(graph.inputs, shapes)
     return Section(title, region_of(specialise(graph, sizes), executable.constants, sizes, told), depth)

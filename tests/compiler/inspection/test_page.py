@@ -192,7 +192,7 @@ def test_a_model_in_steps_has_a_section_for_each() -> None:
 
 def test_a_model_in_steps_that_has_not_run() -> None:
     sections = Page(steps().html()).data["sections"]
-    assert sections[0]["region"] is None and "has not run" in sections[0]["note"]
+    assert sections[0]["region"] is None and "not compiled yet" in sections[0]["note"]
 
 
 def test_every_asset_is_used_and_packaged() -> None:
