@@ -9,9 +9,8 @@ from __future__ import annotations
 import functools
 import os
 import platform
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from basalt.errors import UnsupportedError, ValidationError
 
@@ -43,16 +42,21 @@ _ALIASES = {
 }
 _BASELINE = ("sse", "sse2")
 # What compilers make use of by themselves. The other flags of a CPU say nothing about whether code can run.
-_INSTRUCTIONS = re.compile(
-    r"sse|ssse|avx|amx|apx|fma|f16c|bmi|lzcnt|popcnt|movbe|aes|vaes|pclmul$|vpclmul|sha$|sha512|sm3|sm4|gfni|adx|cx16"
-    r"|lahflm|xop|tbm|prfchw|xsave$|egpr|ndd|ccmp|nf$|ppx|push2pop2|zu$|cf$"
+# fmt: off
+_FAMILIES = (
+    "sse", "ssse", "avx", "amx", "apx", "fma", "bmi", "aes", "vaes", "vpclmul", "sm3", "sm4", "sha512", "push2pop2",
 )
-_SAVED_BY_SYSTEM = re.compile(r"avx|fma|f16c|xop|vaes|vpclmul")
+_INSTRUCTIONS = frozenset([
+    "adx", "ccmp", "cf", "cx16", "egpr", "f16c", "gfni", "lahflm", "lzcnt", "movbe", "ndd", "nf", "pclmul", "popcnt",
+    "ppx", "prfchw", "sha", "tbm", "xop", "xsave", "zu",
+])
+# fmt: on
+_SAVED_BY_SYSTEM = ("avx", "fma", "f16c", "xop", "vaes", "vpclmul")
+_PUNCTUATION = str.maketrans("", "", "+-_. ")
 _X86 = ("x86_64", "amd64")
 
 
-@dataclass(frozen=True, slots=True)
-class CodeLevel:
+class CodeLevel(NamedTuple):
     """What machine code needs: a level (one of LEVELS, or NATIVE), and features beside it, such as ``amx-int8``."""
 
     name: str
@@ -124,14 +128,14 @@ def _needed(level: str) -> frozenset[str]:
 
 def _canonical(name: str) -> str:
     """One spelling for Linux's and LLVM's names: ``sse4_2`` and ``+sse4.2``, ``avx512_vnni`` and ``avx512vnni``."""
-    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    plain = name.lower().translate(_PUNCTUATION)
     return _ALIASES.get(plain, plain)
 
 
 def _instructions(names: Iterable[str]) -> set[str]:
     if not _is_x86():
         return set(names)
-    return {name for name in names if _INSTRUCTIONS.match(name)}
+    return {name for name in names if name in _INSTRUCTIONS or name.startswith(_FAMILIES)}
 
 
 def _is_x86() -> bool:
@@ -148,7 +152,7 @@ def _found() -> frozenset[str]:
     """Linux leaves out what it does not save when it switches threads, but a hypervisor may leave out xsave alone."""
     found = {_canonical(name) for name in cpu_flags()[1]}
     if _is_x86() and "xsave" not in found:
-        found = {name for name in found if not _SAVED_BY_SYSTEM.match(name)}
+        found = {name for name in found if not name.startswith(_SAVED_BY_SYSTEM)}
     return frozenset(found)
 
 

@@ -23,7 +23,8 @@ def announce(owner: object, base: int, image: LinkedImage, label: str) -> None:
         release = register_frames(base + image.unwind[0])
         if release is not None:
             weakref.finalize(owner, release).atexit = False
-    flags = os.environ.get("BASALT_DEBUG", "").replace(" ", "").split(",")
+    text = os.environ.get("BASALT_DEBUG", "")
+    flags = text.replace(" ", "").split(",") if text else ()
     if "perf" in flags or _perf_follows_python():
         from .perf_map import add_to_map
 

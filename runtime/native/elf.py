@@ -115,11 +115,12 @@ def _headers(data: bytes) -> list[_Header]:
         raise ModelFormatError(f"object code has section headers of {entry_size} bytes, {count} of them")
     _check_inside(data, table, count * _SECTION.size, "section header table")
     headers = []
-    for index in range(count):
-        name, kind, flags, _, offset, size, link, info, align, entry = _SECTION.unpack_from(data, table + 64 * index)
-        if kind not in (_NULL, _NOBITS):
+    end = len(data)
+    entries = _SECTION.iter_unpack(data[table : table + count * _SECTION.size])
+    for index, (name, kind, flags, _, offset, size, link, info, align, entry) in enumerate(entries):
+        if offset + size > end and kind not in (_NULL, _NOBITS):
             _check_inside(data, offset, size, f"section {index}")
-        headers.append(_Header(name, kind, flags, offset, size, link, info, max(align, 1), entry))
+        headers.append(_Header(name, kind, flags, offset, size, link, info, align or 1, entry))
     return headers
 
 
@@ -162,7 +163,7 @@ def _symbol_table(data: bytes, headers: list[_Header]) -> tuple[bytes, list[_Ent
     if table.link >= len(headers) or headers[table.link].kind != _STRTAB:
         raise ModelFormatError(f"object code: section {table.link} is no string table")
     names = headers[table.link]
-    entries = [_SYMBOL.unpack_from(data, table.offset + i) for i in range(0, table.size, _SYMBOL.size)]
+    entries = list(_SYMBOL.iter_unpack(data[table.offset : table.offset + table.size]))
     return data[names.offset : names.offset + names.size], entries
 
 
@@ -208,10 +209,10 @@ def _relocations(
             continue
         if header.entry_size != _RELOCATION.size or header.size % _RELOCATION.size:
             raise ModelFormatError(f"object code: section {index} has relocations of {header.entry_size} bytes")
-        for start in range(header.offset, header.offset + header.size, _RELOCATION.size):
-            offset, info, addend = _RELOCATION.unpack_from(data, start)
+        number = header.info
+        for offset, info, addend in _RELOCATION.iter_unpack(data[header.offset : header.offset + header.size]):
             kind, symbol = info & 0xFFFFFFFF, info >> 32
             if symbol >= symbol_count:
                 raise ModelFormatError(f"object code: relocation at {offset} names symbol {symbol} of {symbol_count}")
             if kind:
-                yield Relocation(header.info, offset, kind, symbol, addend)
+                yield Relocation(number, offset, kind, symbol, addend)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -55,8 +54,7 @@ class Export(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class LinkedImage:
+class LinkedImage(NamedTuple):
     """Machine code for x86-64 with everything resolved that does not depend on where it is placed.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from basalt.errors import ModelFormatError
 
 from ..layout import KERNEL_SYMBOL
-from .elf import NotHandled, ObjectFile, Relocation, Symbol, read_object
+from .elf import NotHandled, ObjectFile, Symbol, read_object
 from .linked import EXECUTE, MAX_ADDEND, MAX_IMAGE, Export, LinkedImage, check_unwind
 from .placing import Placing
 from .symbols import check_allowed
@@ -21,6 +20,8 @@ __all__ = ["link", "link_object"]
 _WORD, _HALF = 8, 4
 _ABSOLUTE_64, _TO_SLOT = 1, (9, 41, 42)  # R_X86_64_64; GOTPCREL, GOTPCRELX, REX_GOTPCRELX
 _RELATIVE = {2: _HALF, 4: _HALF, 24: _WORD}  # PC32, PLT32, PC64
+_WIDTHS = {_ABSOLUTE_64: _WORD, **dict.fromkeys(_TO_SLOT, _HALF), **_RELATIVE}
+_MAX_ADDEND = MAX_ADDEND - MAX_IMAGE
 _TRAP = 0xCC
 """What lies between functions: int3, so that a stray jump stops at once."""
 
@@ -72,8 +73,7 @@ class _Linker:
         self._place()
         self._content = self._copy()
         for index, file in enumerate(files):
-            for relocation in file.relocations:
-                self._relocate(index, relocation)
+            self._relocate_all(index, file)
         for slot, offset in self._slots.items():
             self._fill_slot(slot, offset)
         for name, offset in self._stubs.items():
@@ -84,11 +84,11 @@ class _Linker:
         self._slots: dict[_Slot, int] = {}
         self._stubs: dict[str, int] = {}
         for index, file in enumerate(self._files):
-            for relocation in file.relocations:
-                if relocation.kind in _TO_SLOT:
-                    self._slots[self._slot(index, relocation.symbol)] = 0
-                elif relocation.kind in _RELATIVE and _is_import(file.symbols[relocation.symbol]):
-                    name = file.symbols[relocation.symbol].name
+            for _, _, kind, target, _ in file.relocations:
+                if kind in _TO_SLOT:
+                    self._slots[self._slot(index, target)] = 0
+                elif kind in _RELATIVE and _is_import(file.symbols[target]):
+                    name = file.symbols[target].name
                     self._slots[_import_slot(name)] = 0
                     self._stubs[name] = 0
 
@@ -131,21 +131,23 @@ class _Linker:
             return None
         return self._offsets[file, symbol.section] + symbol.value
 
-    def _relocate(self, file: int, relocation: Relocation) -> None:
-        section = self._files[file].sections[relocation.section]
-        symbol = self._files[file].symbols[relocation.symbol]
-        width = _width(relocation.kind)
-        if section.content is None or relocation.offset > section.size - width:
-            raise ModelFormatError(f"object code: relocation at {relocation.offset} lies outside its section")
-        if abs(relocation.addend) > MAX_ADDEND - MAX_IMAGE:
-            raise ModelFormatError(f"object code: relocation over {relocation.addend} bytes")
-        place = self._offsets[file, relocation.section] + relocation.offset
-        if relocation.kind == _ABSOLUTE_64:
-            self._write_address(place, file, symbol, relocation.addend)
-        elif relocation.kind in _TO_SLOT:
-            self._write(place, self._slots[self._slot(file, relocation.symbol)] + relocation.addend - place, width)
-        else:
-            self._write(place, self._near(file, symbol) + relocation.addend - place, width)
+    def _relocate_all(self, index: int, file: ObjectFile) -> None:
+        for number, offset, kind, target, addend in file.relocations:
+            section, symbol = file.sections[number], file.symbols[target]
+            width = _WIDTHS.get(kind)
+            if width is None:
+                raise NotHandled(f"object code: relocation of kind {kind}")
+            if section.content is None or offset > section.size - width:
+                raise ModelFormatError(f"object code: relocation at {offset} lies outside its section")
+            if not -_MAX_ADDEND <= addend <= _MAX_ADDEND:
+                raise ModelFormatError(f"object code: relocation over {addend} bytes")
+            place = self._offsets[index, number] + offset
+            if kind == _ABSOLUTE_64:
+                self._write_address(place, index, symbol, addend)
+            elif kind in _TO_SLOT:
+                self._write(place, self._slots[self._slot(index, target)] + addend - place, width)
+            else:
+                self._write(place, self._near(index, symbol) + addend - place, width)
 
     def _near(self, file: int, symbol: Symbol) -> int:
         """Where in the image to go for a symbol: for an import, to the jump that leads to it."""
@@ -161,12 +163,12 @@ class _Linker:
             raise NotHandled(f"object code: {symbol.name!r} lies in a section that takes no memory") from None
 
     def _write_address(self, place: int, file: int, symbol: Symbol, addend: int) -> None:
-        if symbol.absolute:
-            self._write(place, (symbol.value + addend) % (1 << 64), _WORD)
-        elif symbol.section is None:
-            self._elsewhere.append((place, self._import(symbol.name), addend))
-        else:
+        if symbol.section is not None:
             self._base.append((place, self._offset(file, symbol) + addend))
+        elif symbol.absolute:
+            self._write(place, (symbol.value + addend) % (1 << 64), _WORD)
+        else:
+            self._elsewhere.append((place, self._import(symbol.name), addend))
 
     def _import(self, name: str) -> int:
         check_allowed(name)
@@ -197,7 +199,7 @@ class _Linker:
             check_unwind(image)
         except ModelFormatError:
             # Code runs without; what is in a form that is not known is left unused.
-            return replace(image, unwind=(0, 0))
+            return image._replace(unwind=(0, 0))
         return image
 
 
@@ -207,13 +209,3 @@ def _import_slot(name: str) -> _Slot:
 
 def _is_import(symbol: Symbol) -> bool:
     return symbol.section is None and not symbol.absolute
-
-
-def _width(kind: int) -> int:
-    if kind == _ABSOLUTE_64:
-        return _WORD
-    if kind in _TO_SLOT:
-        return _HALF
-    if kind not in _RELATIVE:
-        raise NotHandled(f"object code: relocation of kind {kind}")
-    return _RELATIVE[kind]

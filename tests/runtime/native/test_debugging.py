@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -291,7 +290,7 @@ def test_frames_are_found_until_the_code_goes(framed: LinkedImage) -> None:
 
 
 def test_code_without_frames(framed: LinkedImage) -> None:
-    image = load_image(replace(framed, unwind=(0, 0)))
+    image = load_image(framed._replace(unwind=(0, 0)))
     assert function_of(image.address("g")) is None
 
 
@@ -310,7 +309,7 @@ def test_damaged_frames_are_refused(framed: LinkedImage) -> None:
     def damaged(position: int, form: str, value: int) -> LinkedImage:
         copy = content.copy()
         struct.pack_into(form, copy, offset + position, value)
-        return replace(framed, content=copy)
+        return framed._replace(content=copy)
 
     (length,) = struct.unpack_from("<I", content, offset)
     record = length + 4
@@ -329,11 +328,11 @@ def test_damaged_frames_are_refused(framed: LinkedImage) -> None:
         with pytest.raises(ModelFormatError, match=message):
             load_image(damaged(position, form, value))
     with pytest.raises(ModelFormatError, match="call frame information at"):
-        load_image(replace(framed, unwind=(offset, size - 8)))
+        load_image(framed._replace(unwind=(offset, size - 8)))
     places = framed.relocations.copy()
     places[0, 0] = offset + 9
     with pytest.raises(ModelFormatError, match="a relocation changes the call frame information"):
-        load_image(replace(framed, relocations=places))
+        load_image(framed._replace(relocations=places))
 
 
 def test_names_are_one_word() -> None:

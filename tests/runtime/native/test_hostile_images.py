@@ -12,7 +12,6 @@ pytestmark = pytest.mark.skipif(not HANDLED, reason="linked images are for x86-6
 # In a process of its own, whose end would be seen. Nothing of what is placed is called: damaged code may do anything.
 SCRIPT = """
 import collections, os, random
-from dataclasses import replace
 import numpy as np
 from machine_code import TEXT, assemble
 from basalt.errors import ModelFormatError, UnsupportedError
@@ -95,7 +94,7 @@ def mutated(image):
         "unwind": lambda: (number(), number()) if chance.random() < 0.5 else (image.unwind[0], number()),
     }
     names = chance.sample(sorted(fields), chance.choice((1, 1, 1, 2, 3)))
-    return replace(image, **{name: fields[name]() for name in names})
+    return image._replace(**{name: fields[name]() for name in names})
 
 outcomes = collections.Counter()
 for _ in range(COUNT):

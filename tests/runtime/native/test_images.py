@@ -7,7 +7,6 @@ import gc
 import math
 import os
 import threading
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,49 +87,49 @@ AREAS: list[tuple[list[tuple[Any, ...]], str]] = [
 @pytest.mark.parametrize(("areas", "message"), AREAS)
 def test_areas(image: LinkedImage, areas: list[tuple[int, int, int]], message: str) -> None:
     with pytest.raises(ModelFormatError, match=message):
-        load_image(replace(image, areas=tuple(Area(*area) for area in areas)))
+        load_image(image._replace(areas=tuple(Area(*area) for area in areas)))
 
 
 @pytest.mark.parametrize("offset", [-1, -8, 3 * PAGE - 7, 3 * PAGE, FAR, -FAR, (1 << 63) - 1, -(1 << 63)])
 def test_relocations_outside(image: LinkedImage, offset: int) -> None:
     with pytest.raises(ModelFormatError, match="in an image of 12288 bytes"):
-        load_image(replace(image, relocations=changed(image.relocations, 1, 0, offset)))
+        load_image(image._replace(relocations=changed(image.relocations, 1, 0, offset)))
     with pytest.raises(ModelFormatError, match="in an image of 12288 bytes"):
-        load_image(replace(image, import_relocations=changed(image.import_relocations, 1, 0, offset)))
+        load_image(image._replace(import_relocations=changed(image.import_relocations, 1, 0, offset)))
 
 
 def test_relocations_that_overlap(image: LinkedImage) -> None:
     second = int(image.relocations[1, 0])
     for offset in (second, second + 7, second - 7):
         with pytest.raises(ModelFormatError, match="two relocations overlap at"):
-            load_image(replace(image, relocations=changed(image.relocations, 0, 0, offset)))
+            load_image(image._replace(relocations=changed(image.relocations, 0, 0, offset)))
         with pytest.raises(ModelFormatError, match="two relocations overlap at"):
-            load_image(replace(image, import_relocations=changed(image.import_relocations, 0, 0, offset)))
+            load_image(image._replace(import_relocations=changed(image.import_relocations, 0, 0, offset)))
 
 
 def test_relocations_at_the_edges(image: LinkedImage) -> None:
     places = np.array([[0, 0], [image.size - 8, 0]])
-    assert load_image(replace(image, relocations=places)).nbytes == image.size
+    assert load_image(image._replace(relocations=places)).nbytes == image.size
 
 
 @pytest.mark.parametrize("addend", [1 << 31, -(1 << 31) - 1, FAR, -(1 << 63)])
 def test_addends(image: LinkedImage, addend: int) -> None:
     with pytest.raises(ModelFormatError, match="relocations lead further than"):
-        load_image(replace(image, relocations=changed(image.relocations, 0, 1, addend)))
+        load_image(image._replace(relocations=changed(image.relocations, 0, 1, addend)))
     with pytest.raises(ModelFormatError, match="import relocations lead further than"):
-        load_image(replace(image, import_relocations=changed(image.import_relocations, 0, 2, addend)))
+        load_image(image._replace(import_relocations=changed(image.import_relocations, 0, 2, addend)))
 
 
 @pytest.mark.parametrize("number", [-1, 1, FAR, -FAR])
 def test_numbers_of_imports(image: LinkedImage, number: int) -> None:
     with pytest.raises(ModelFormatError, match="are used, of 1"):
-        load_image(replace(image, import_relocations=changed(image.import_relocations, 0, 1, number)))
+        load_image(image._replace(import_relocations=changed(image.import_relocations, 0, 1, number)))
 
 
 @pytest.mark.parametrize("name", ["system", "dlopen", "", "cos\0", "PyRun_SimpleString"])
 def test_only_allowed_functions_are_imported(image: LinkedImage, name: str) -> None:
     with pytest.raises(UnsupportedError, match="which kernels may not use"):
-        load_image(replace(image, imports=(name,)))
+        load_image(image._replace(imports=(name,)))
 
 
 @pytest.mark.parametrize(
@@ -155,11 +154,11 @@ def test_only_allowed_functions_are_imported(image: LinkedImage, name: str) -> N
 )
 def test_exports(image: LinkedImage, exports: list[Any], message: str) -> None:
     with pytest.raises(ModelFormatError, match=message):
-        load_image(replace(image, exports=tuple(exports)))
+        load_image(image._replace(exports=tuple(exports)))
 
 
 def test_exports_at_the_end(image: LinkedImage) -> None:
-    assert load_image(replace(image, exports=(Export("f", PAGE - 1, 1),))).address("f") % PAGE == PAGE - 1
+    assert load_image(image._replace(exports=(Export("f", PAGE - 1, 1),))).address("f") % PAGE == PAGE - 1
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,7 @@ def test_exports_at_the_end(image: LinkedImage) -> None:
 )
 def test_frame_information(image: LinkedImage, unwind: tuple[int, int]) -> None:
     with pytest.raises(ModelFormatError, match="call frame information of"):
-        load_image(replace(image, unwind=unwind))
+        load_image(image._replace(unwind=unwind))
 
 
 @pytest.mark.parametrize(
@@ -189,12 +188,12 @@ def test_frame_information(image: LinkedImage, unwind: tuple[int, int]) -> None:
 )
 def test_kinds_of_data(image: LinkedImage, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelFormatError, match=message):
-        load_image(replace(image, **changes))
+        load_image(image._replace(**changes))
 
 
 def test_content_that_can_only_be_read(image: LinkedImage) -> None:
     content = np.frombuffer(image.content.tobytes(), np.uint8)
-    assert half_cosine(load_image(replace(image, content=content))) == math.cos(0.3) / 2
+    assert half_cosine(load_image(image._replace(content=content))) == math.cos(0.3) / 2
 
 
 def test_other_systems(image: LinkedImage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,13 +271,12 @@ def test_where_no_way_leads_to_executable_memory() -> None:
 def test_no_memory() -> None:
     script = """
 import resource
-from dataclasses import replace
 from machine_code import TEXT, assemble
 from basalt.errors import BasaltError
 from basalt.runtime.native import Area, load_image
 from basalt.runtime.native.linking import link
 image = link({"f": assemble(TEXT)})
-big = replace(image, areas=(*image.areas, Area(image.size, 1 << 28, 1)))
+big = image._replace(areas=(*image.areas, Area(image.size, 1 << 28, 1)))
 used = int(open("/proc/self/statm").read().split()[0]) * 4096
 resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 27),) * 2)
 try:
