@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import sys
 import weakref
 
 from ..layout import KERNEL_SYMBOL
+from .images import perf_follows_python
 from .linked import LinkedImage
 
 __all__ = ["announce"]
 
 
 def announce(owner: object, base: int, image: LinkedImage, label: str) -> None:
-    """Make code at ``base`` known to tools until ``owner`` goes. Where nobody asked, this costs a microsecond.
+    """Make code at ``base`` known to tools until ``owner`` goes, as far as somebody asked for it.
 
     ``label`` is the name of a kernel that was loaded by itself. Never fails: code runs without names too.
     """
@@ -23,9 +23,8 @@ def announce(owner: object, base: int, image: LinkedImage, label: str) -> None:
         release = register_frames(base + image.unwind[0])
         if release is not None:
             weakref.finalize(owner, release).atexit = False
-    text = os.environ.get("BASALT_DEBUG", "")
-    flags = text.replace(" ", "").split(",") if text else ()
-    if "perf" in flags or _perf_follows_python():
+    flags = os.environ.get("BASALT_DEBUG", "").replace(" ", "").split(",")
+    if "perf" in flags or perf_follows_python():
         from .perf_map import add_to_map
 
         add_to_map(_named(base, image, label))
@@ -35,12 +34,6 @@ def announce(owner: object, base: int, image: LinkedImage, label: str) -> None:
         release = register_symbols(base, image, _named(base, image, label))
         if release is not None:
             weakref.finalize(owner, release).atexit = False
-
-
-def _perf_follows_python() -> bool:
-    """Whether the interpreter was started for perf, by PYTHONPERFSUPPORT or ``-X perf`` (from Python 3.12 on)."""
-    active = getattr(sys, "is_stack_trampoline_active", None)
-    return active is not None and bool(active())
 
 
 def _named(base: int, image: LinkedImage, label: str) -> list[tuple[int, int, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from typing import Protocol
@@ -10,7 +11,6 @@ import numpy as np
 
 from basalt.errors import BasaltError, UnsupportedError
 
-from .debugging import announce
 from .linked import LinkedImage, check_image
 from .pages import CodePages
 from .symbols import resolve
@@ -66,7 +66,10 @@ class PlacedImage:
         self._pages.protect(image.areas)
         self._exports = {export.name: base + export.offset for export in image.exports}
         self.nbytes = image.size
-        announce(self, base, image, label)
+        if image.unwind[1] or os.environ.get("BASALT_DEBUG") or perf_follows_python():
+            from .debugging import announce
+
+            announce(self, base, image, label)
 
     def address(self, name: str) -> int:
         try:
@@ -75,6 +78,12 @@ class PlacedImage:
             names = sorted(self._exports)
             more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
             raise BasaltError(f"machine code defines no {name!r}, only {names[:_NAMES_SHOWN]}{more}") from None
+
+
+def perf_follows_python() -> bool:
+    """Whether the interpreter was started for perf, by PYTHONPERFSUPPORT or ``-X perf`` (from Python 3.12 on)."""
+    active = getattr(sys, "is_stack_trampoline_active", None)
+    return active is not None and bool(active())
 
 
 def _write_words(memory: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
