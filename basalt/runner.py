@@ -205,7 +205,7 @@ def _lack(signatures: list[dict[str, tuple[int, ...]]], feeds: Any) -> str:
     return f"there is no program for the inputs {given} (or what their values decide), only for {known}"
 
 
-def _host_operator(fields: Fields) -> Any:
+def _host_operator(fields: Fields, programs: Any) -> Any:
     from basalt.compiler.onnx.host.calling import stored_operator
 
-    return stored_operator(fields)
+    return stored_operator(fields, programs)

@@ -11,7 +11,9 @@ from basalt.errors import UnsupportedError
 from basalt.serialization.program.records import RecordValue
 
 from ..executable import Executable
+from ..onnx.control.bodies import HostBody
 from ..onnx.host.registry import HostNode
+from ..onnx.host.repeating import Repetition
 from ..onnx.script import Entry
 from ..onnx.stage import Point, Stage
 from ..onnx.steps import HostCall, Return
@@ -29,9 +31,9 @@ class Recording:
     that the stages' numbers of programs stand for.
     """
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, programs: list[tuple[Executable, Shapes]] | None = None) -> None:
         self.stages: list[RecordValue] = []
-        self.programs: list[tuple[Executable, Shapes]] = []
+        self.programs = [] if programs is None else programs
         self._numbers: dict[int, int] = {}
         self.entry = self._point("", entry.names, (), False, entry.keyed())
 
@@ -70,7 +72,7 @@ class Recording:
         }
         self.stages.append(record)
         if isinstance(stage.step, HostCall):
-            record["host"] = _host(stage.step)
+            record["host"] = self._host(stage.step)
         if stage.point is not None:
             record["next"] = self._after(stage.point)
         return number
@@ -80,10 +82,13 @@ class Recording:
         if not isinstance(stage.step, Return):
             return list(stage.step.items)
         named = stage.direct_outputs
-        return [Tensor("", (), slot=name) if name in named else item for name, item in stage.step.outputs]
+        return [
+            Tensor("", (), slot=name) if name in named and not _is_there(item) else item
+            for name, item in stage.step.outputs
+        ]
 
     def _signatures(self, stage: Stage) -> tuple[tuple[Shapes, int], ...]:
-        if stage.executable is None:
+        if stage.executable is None or (isinstance(stage.step, Return) and all(map(_is_there, stage.step.items))):
             return ()
         found = []
         for shapes in stage.executable.signatures():
@@ -91,8 +96,38 @@ class Recording:
             self.programs.append((stage.executable, shapes))
         return tuple(found)
 
+    def _host(self, step: HostCall) -> dict[str, RecordValue]:
+        """A host operator: what finds its function or repeats its body, and the node."""
+        if isinstance(step.function, Repetition):
+            return {**_node(step.node), **self._repetition(step.function)}
+        if not getattr(step.function, "stored", False):
+            raise UnsupportedError(f"{step.node.describe()} cannot be kept in a file with machine code")
+        return {**_node(step.node), "module": step.function.__module__.rpartition(".")[2]}
+
+    def _repetition(self, function: Repetition) -> dict[str, RecordValue]:
+        body, repeat = function.body, function.repeat
+        assert isinstance(body, HostBody)
+        recording = Recording(body.entry, self.programs)
+        inputs, outputs = body.names
+        declared = body.declared()
+        record: dict[str, RecordValue] = {
+            "inputs": tuple(inputs),
+            "input_count": body.input_count,
+            "outputs": tuple(outputs),
+            "dtypes": tuple([dtype for dtype, _ in declared]),
+            "shapes": tuple([shape for _, shape in declared]),
+            "stages": recording.stages,
+            "entry": recording.entry,
+        }
+        return {"repeat": repeat.kind, **dict(list(repeat._asdict().items())[1:]), "body": record}
+
     def _after(self, point: Point) -> dict[str, RecordValue]:
         return self._point(point.prefix, point.watched, point.slots, point.reads_elements, point.keyed())
+
+
+def _is_there(item: Item) -> bool:
+    """Whether a value is there before the program runs, which then would only copy it."""
+    return isinstance(item, Tensor) and bool(item.slot)
 
 
 def _kinds(kinds: Sequence[Any]) -> tuple[Any, ...]:
@@ -143,24 +178,15 @@ def _constant(array: np.ndarray) -> dict[str, RecordValue]:
     return {"array": array}
 
 
-def _host(step: HostCall) -> dict[str, RecordValue]:
-    """A host operator: what finds its function, and the node."""
-    node = step.node
-    if not getattr(step.function, "stored", False):
-        raise UnsupportedError(
-            f"{node.describe()} runs its body step by step, which a file with machine code cannot hold"
-        )
+def _node(node: HostNode) -> dict[str, RecordValue]:
     return {
-        "module": step.function.__module__.rpartition(".")[2],
         "operator": node.op_type,
         "domain": node.domain,
         "version": node.version,
         "label": node.label,
         "outputs": node.num_outputs,
         "output_dtypes": tuple(node.output_dtypes),
-        "attributes": {
-            name: _attribute(node, name, value) for name, value in node.attributes.items() if value is not None
-        },
+        "attributes": {k: _attribute(node, k, v) for k, v in node.attributes.items() if v is not None},
     }
 
 

@@ -38,13 +38,16 @@ class OnnxExecutable:
         source: the model.
         threads: threads to run on, None for the process's setting.
         eager: whether first runs go through NumPy while code is compiled, None to ask BASALT_EAGER.
+        general: whether steps are translated for any sizes at once, instead of for those of the first runs.
 
     Raises:
         UnsupportedError: for operators that Basalt lacks; the message lists them all.
         ModelFormatError: for a model that breaks the standard's rules.
     """
 
-    def __init__(self, source: OnnxModel, *, threads: int | None = None, eager: bool | None = None) -> None:
+    def __init__(
+        self, source: OnnxModel, *, threads: int | None = None, eager: bool | None = None, general: bool = False
+    ) -> None:
         check_model(source)
         self.onnx = source
         self.metadata: dict[str, str] = dict(source.metadata_props)
@@ -53,7 +56,7 @@ class OnnxExecutable:
         known = initial_values(graph)
         self._defaults = {v.name: known[v.name] for v in graph.inputs if v.name in known}
         self._declared: dict[str, OnnxValueInfo] = {v.name: v for v in source.inputs}
-        options = StageOptions(list(dict.fromkeys(v.name for v in graph.outputs)), threads, eager)
+        options = StageOptions(list(dict.fromkeys(v.name for v in graph.outputs)), threads, eager, general)
         opsets = {"" if d == "ai.onnx" else d: v for d, v in source.opset_imports.items()}
         functions = {("" if f.domain == "ai.onnx" else f.domain, f.name, f.overload): f for f in source.functions}
         order = reordered(source)
@@ -203,7 +206,7 @@ class OnnxExecutable:
             extra = [name for name in entry if name not in self._declared]
             if extra:
                 raise ValidationError(f"no input is named {extra[0]!r}; the inputs are {_listed(self._declared)}")
-        fresh = OnnxExecutable(self.onnx, threads=self._script.options.threads, eager=False)
+        fresh = OnnxExecutable(self.onnx, threads=self._script.options.threads, eager=False, general=True)
         for entry in feeds:
             fresh.run(entry)
         return fresh._script.entry

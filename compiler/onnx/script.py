@@ -102,7 +102,7 @@ class Entry:
 
     def _make(self, env: Mapping[str, Any], kinds: Any, key: Any) -> Stage:
         self._sizes_seen += 1
-        if self._symbolic and self._sizes_seen > self._concrete_first:
+        if self._symbolic and (self._options.general or self._sizes_seen > self._concrete_first):
             stage = self._try_symbolic(env, kinds)
             if stage is not None:
                 return stage
@@ -126,7 +126,7 @@ class Entry:
     def _translate(self, items: Sequence[Item], symbolic: bool) -> Stage:
         frame = Frame(self._nodes, self._scope, {**self._known, **dict(zip(self._declared, items))})
         region = Region(sources_of(items))
-        trace = Tracer([frame], self._options.outputs, region, self._options.executable).run()
+        trace = Tracer([frame], self._options.outputs, region, self._options.shared).run()
         return Stage(trace, self._options, symbolic)
 
     def _concrete(self, name: str, value: Any) -> Item:

@@ -41,11 +41,14 @@ CONCRETE_FIRST = 2
 
 
 class StageOptions:
-    """What all stages of a script share."""
+    """What all stages of a script share.
 
-    def __init__(self, outputs: Sequence[str], threads: int | None, eager: bool | None) -> None:
+    ``general`` has everything translated for any sizes where that can be done, and not for those of the first runs.
+    """
+
+    def __init__(self, outputs: Sequence[str], threads: int | None, eager: bool | None, general: bool = False) -> None:
         self.outputs = tuple(outputs)
-        self.threads, self.eager = threads, eager
+        self.threads, self.eager, self.general = threads, eager, general
         self.lock = threading.RLock()
         self._count = 0
 
@@ -53,6 +56,11 @@ class StageOptions:
     def executable(self) -> dict[str, Any]:
         """The options of an Executable."""
         return {"threads": self.threads, "eager": self.eager}
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """The options that bodies of loops take over."""
+        return {**self.executable, "general": self.general}
 
     def prefix(self) -> str:
         """A start for slots' names that no other stage has."""
@@ -260,7 +268,7 @@ class Point:
 
     def _make(self, env: Mapping[str, Any], results: Sequence[Any], kinds: Any, key: Any) -> Stage:
         self._sizes_seen += 1
-        if self._symbolic and self._sizes_seen > CONCRETE_FIRST:
+        if self._symbolic and (self._options.general or self._sizes_seen > CONCRETE_FIRST):
             try:
                 return self._keep(("symbolic", kinds), self._translate(env, results, True))
             except (UnresolvedError, BasaltError):
@@ -300,7 +308,7 @@ class Point:
             bind(frames[-1], self._step.outputs, made)
             items += made
         region = Region(sources_of(items))
-        trace = Tracer(frames, self._options.outputs, region, self._options.executable).run()
+        trace = Tracer(frames, self._options.outputs, region, self._options.shared).run()
         return Stage(trace, self._options, symbolic)
 
 

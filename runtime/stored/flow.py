@@ -22,8 +22,6 @@ __all__ = ["Flow", "HostMaker", "HostOperator", "Programs", "Shapes", "UnseenErr
 
 HostOperator = Callable[[Sequence[Any]], Sequence[Any]]
 """The outputs of a host operator for its inputs."""
-HostMaker = Callable[[Fields], HostOperator]
-"""Gives the host operator that a record describes; refuses one that is not known."""
 Shapes = tuple[tuple[int, ...], ...]
 """The shape of each input."""
 
@@ -47,6 +45,8 @@ class Runnable(Protocol):
 
 Programs = Callable[[int], Runnable]
 """Gives a program by its number."""
+HostMaker = Callable[[Fields, Programs], HostOperator]
+"""Gives the host operator that a record describes, of whose body programs may be; refuses one that is not known."""
 
 
 class Call:
@@ -107,7 +107,8 @@ class Flow:
             stage.compute(env, call)
             results = stage.step(env)
             if stage.point is None:
-                return dict(zip(stage.names, results))
+                fed = [value for value in values.values() if isinstance(value, np.ndarray)]
+                return {name: _own(value, fed) for name, value in zip(stage.names, results)}
             point = stage.point
             env = {slot: env[slot] for slot in point.kept}
         raise AssertionError
@@ -123,7 +124,7 @@ class _Stage:
         self._by_shapes: dict[Shapes, int] = dict(signatures(fields))
         self._items = getters(fields, "items")
         self.names = fields.texts("names")
-        self._host = host(fields.record("host")) if fields.has("host") else None
+        self._host = host(fields.record("host"), programs) if fields.has("host") else None
         self.point = _Point(fields.record("next")) if fields.has("next") else None
 
     def compute(self, env: dict[str, Any], call: Call) -> None:
@@ -209,6 +210,12 @@ def _keyed(fields: Fields, name: str) -> dict[Any, int]:
                 continue
         fields.fail(name, f"{entry!r} given, expected a key and a stage's number")
     return dict(found)
+
+
+def _own(value: Any, fed: Sequence[np.ndarray]) -> Any:
+    """A result that is not the caller's own input."""
+    shared = isinstance(value, np.ndarray) and any(np.may_share_memory(value, array) for array in fed)
+    return value.copy() if shared else value
 
 
 def _held(value: np.ndarray, dtype: str) -> np.ndarray:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from basalt.errors import ModelFormatError
-from basalt.serialization.onnx import OnnxGraph
+from basalt.serialization.onnx import OnnxGraph, OnnxType
 
 from ..host.registry import HostNode
+from ..host.repeating import stack_entries
 from ..node import NodeContext
 from ..state import Finish, Frame, free_names
-from ..tensor import Absent, Item, Tensor, onnx_dtype
+from ..tensor import Absent, Item, Tensor
 
 if TYPE_CHECKING:
+    from ..script import Entry
     from ..tracer import Tracer
 
 __all__ = ["HostBody", "enter", "host_node", "is_unrolled", "names_read", "of_now", "stacked"]
@@ -122,16 +124,39 @@ class HostBody:
         results = self._script.run(dict(zip(self._names, [*values, *captured])))
         return [results[name] for name in self._outputs]
 
+    @property
+    def input_count(self) -> int:
+        """How many inputs the body has, besides what it reads from around it."""
+        return len(self.inputs)
+
+    @property
+    def output_count(self) -> int:
+        """How many outputs the body has."""
+        return len(self._outputs)
+
+    @property
+    def names(self) -> tuple[list[str], list[str]]:
+        """The names of inputs and of what is read from around it, and those of outputs."""
+        return self._names, self._outputs
+
+    @property
+    def entry(self) -> Entry:
+        """Where the body begins."""
+        return self._script.entry
+
+    def declared(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Data type and shape of each output, as far as the body states them: sizes that it does not are 0."""
+        return [_declared(value.type) for value in self.graph.outputs]
+
     def stack(self, place: int, entries: Sequence[Any], axis: int = 0) -> np.ndarray:
         """What iterations gave for an output, along a new axis; without any, what the body declares of its shape."""
-        if entries:
-            return np.stack(entries, axis)
-        declared = self.graph.outputs[place].type
-        shape = declared.shape if declared is not None and declared.shape is not None else ()
-        dtype = declared.dtype if declared is not None and declared.dtype != "undefined" else "float32"
-        sizes = [d if isinstance(d, int) else 0 for d in shape]
-        sizes.insert(axis % (len(sizes) + 1), 0)
-        return np.empty(sizes, onnx_dtype(dtype))
+        return stack_entries(*_declared(self.graph.outputs[place].type), entries, axis)
+
+
+def _declared(declared: OnnxType | None) -> tuple[str, tuple[int, ...]]:
+    shape = declared.shape if declared is not None and declared.shape is not None else ()
+    dtype = declared.dtype if declared is not None and declared.dtype != "undefined" else "float32"
+    return dtype, tuple([d if isinstance(d, int) else 0 for d in shape])
 
 
 def _captured(frame: Frame, body: OnnxGraph, n: NodeContext) -> list[tuple[str, Item]]:

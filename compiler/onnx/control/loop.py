@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from basalt.serialization.onnx import OnnxGraph
 
-from ..host.registry import HostNode
+from ..host.repeating import Repeat, Repetition
 from ..node import NodeContext
 from ..state import Frame
 from ..steps import HostCall
@@ -43,7 +43,8 @@ def loop(tracer: Tracer, frame: Frame, n: NodeContext) -> HostCall | None:
         return None
     host_body = HostBody(tracer, frame, body, n)
     given = [*n.inputs, *[None] * (2 - len(n.inputs))]
-    return HostCall(host_node(n), _Runner(host_body, carried), [*given, *host_body.captured], n.output_names)
+    function = Repetition(host_body, Repeat("loop", len(given), carried))
+    return HostCall(host_node(n), function, [*given, *host_body.captured], n.output_names)
 
 
 def _keeps_condition(body: OnnxGraph) -> bool:
@@ -104,34 +105,3 @@ class _Iterations:
     def copy(self, convert: Callable[[Item], Item]) -> _Iterations:
         scanned = [[convert(i) for i in entries] for entries in self.scanned]
         return replace(self, carried=[convert(i) for i in self.carried], scanned=scanned)
-
-
-class _Runner:
-    """The host's Loop."""
-
-    def __init__(self, body: HostBody, carried: int) -> None:
-        self._body, self._carried = body, carried
-
-    def __call__(self, node: HostNode, *values: Any) -> tuple[Any, ...]:
-        count, condition, *rest = values
-        carried, captured = list(rest[: self._carried]), rest[self._carried :]
-        limit = None if count is None else int(_single(node, "M", count))
-        going = condition is None or bool(_single(node, "cond", condition))
-        scans: list[list[Any]] = [[] for _ in self._body.graph.outputs[1 + self._carried :]]
-        iteration = 0
-        while going and (limit is None or iteration < limit):
-            inputs = [np.array(iteration, np.int64), np.array(going), *carried]
-            out, *results = self._body(inputs[: len(self._body.inputs)], captured)
-            going = bool(_single(node, "the body's condition", out))
-            carried = results[: self._carried]
-            for entries, value in zip(scans, results[self._carried :]):
-                entries.append(value)
-            iteration += 1
-        return (*carried, *[self._body.stack(1 + self._carried + i, entries) for i, entries in enumerate(scans)])
-
-
-def _single(node: HostNode, name: str, value: Any) -> Any:
-    array = np.asarray(value)
-    if array.size != 1:
-        raise node.error(f"{name} has {array.size} elements, expected 1")
-    return array.reshape(-1)[0]

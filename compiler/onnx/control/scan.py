@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from basalt.errors import ValidationError
 from basalt.serialization.onnx import OnnxGraph
 
-from ..host.registry import HostNode
+from ..host.repeating import Repetition
 from ..node import NodeContext
 from ..state import Frame
 from ..steps import HostCall
 from ..tensor import Item, Tensor
-from .batched_scan import BatchedRunner
+from .batched_scan import batched_scan
 from .bodies import HostBody, enter, host_node, is_unrolled, names_read, of_now, stacked
-from .scan_plan import ScanPlan, run_scan
+from .scan_plan import ScanPlan
 
 if TYPE_CHECKING:
     from ..tracer import Tracer
@@ -30,8 +27,7 @@ def scan(tracer: Tracer, frame: Frame, n: NodeContext) -> HostCall | None:
     """A scan of known, small length is repeated in place."""
     body: OnnxGraph = n.attr("body")
     if n.version == 8:
-        host_body = HostBody(tracer, frame, body, n)
-        runner: Any = BatchedRunner(host_body, n)
+        repeat = batched_scan(n, body)
     else:
         plan = ScanPlan.of(n, body)
         length = plan.length(n)
@@ -40,9 +36,9 @@ def scan(tracer: Tracer, frame: Frame, n: NodeContext) -> HostCall | None:
             _check_lengths(n, plan, length)
             _Iterations(n, body, plan, length, list(n.inputs)).start(tracer, frame)
             return None
-        host_body = HostBody(tracer, frame, body, n)
-        runner = _Runner(host_body, plan, len(n.inputs))
-    return HostCall(host_node(n), runner, [*n.inputs, *host_body.captured], n.output_names)
+        repeat = plan.repeat(len(n.inputs))
+    host_body = HostBody(tracer, frame, body, n)
+    return HostCall(host_node(n), Repetition(host_body, repeat), [*n.inputs, *host_body.captured], n.output_names)
 
 
 def _check_lengths(n: NodeContext, plan: ScanPlan, length: int) -> None:
@@ -51,27 +47,6 @@ def _check_lengths(n: NodeContext, plan: ScanPlan, length: int) -> None:
         size = x.shape[n.axis(axis, x.rank, "scan_input_axes")]
         if size != length:
             raise n.error(f"scanned inputs have different lengths: {x} has not {length} along axis {axis}")
-
-
-class _Runner:
-    """The host's Scan."""
-
-    def __init__(self, body: HostBody, plan: ScanPlan, count: int) -> None:
-        self._body, self._plan, self._count = body, plan, count
-
-    def __call__(self, node: HostNode, *values: Any) -> tuple[Any, ...]:
-        given, captured = list(values[: self._count]), values[self._count :]
-        scanned = given[self._plan.states :]
-        for x, axis in zip(scanned, self._plan.in_axes):
-            if not -np.ndim(x) <= axis < np.ndim(x):
-                raise node.error(f"scan_input_axes has {axis}, expected an axis of a tensor of rank {np.ndim(x)}")
-        lengths = [x.shape[axis] for x, axis in zip(scanned, self._plan.in_axes)]
-        if len(set(lengths)) != 1:
-            raise node.error(f"scanned inputs have lengths {lengths}, expected one")
-        try:
-            return run_scan(self._body, self._plan, given, captured, lengths[0])
-        except np.exceptions.AxisError as error:
-            raise ValidationError(f"{node.describe()}: {error}") from None
 
 
 @dataclass(slots=True)

@@ -1,20 +1,17 @@
-"""How a scan cuts its inputs and stacks its outputs, and the host's loop over it."""
+"""How a scan cuts its inputs and stacks its outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from basalt.serialization.onnx import OnnxGraph
 
+from ..host.repeating import Repeat
 from ..node import NodeContext
 from ..tensor import Tensor
-from .bodies import HostBody
 
-__all__ = ["ScanPlan", "run_scan"]
+__all__ = ["ScanPlan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +53,18 @@ class ScanPlan:
             [bool(d) for d in listed("scan_output_directions", outs)],
         )
 
+    def repeat(self, given: int) -> Repeat:
+        """How the host repeats the body for a node of so many inputs."""
+        return Repeat(
+            "scan",
+            given,
+            self.states,
+            tuple(self.in_axes),
+            tuple(map(int, self.in_reversed)),
+            tuple(self.out_axes),
+            tuple(map(int, self.out_reversed)),
+        )
+
     def length(self, n: NodeContext) -> int | None:
         """The number of iterations where it is known now."""
         first = n.item(self.states)
@@ -63,23 +72,3 @@ class ScanPlan:
             return None
         size = first.shape[n.axis(self.in_axes[0], first.rank, "scan_input_axes")]
         return size if isinstance(size, int) else None
-
-
-def run_scan(
-    body: HostBody, plan: ScanPlan, given: Sequence[Any], captured: Sequence[Any], length: int
-) -> tuple[Any, ...]:
-    """The last states and the stacked outputs of ``length`` iterations."""
-    states = list(given[: plan.states])
-    scanned = [np.moveaxis(x, axis, 0) for x, axis in zip(given[plan.states :], plan.in_axes)]
-    scans: list[list[Any]] = [[] for _ in plan.out_axes]
-    for i in range(length):
-        rows = [x[length - 1 - i] if back else x[i] for x, back in zip(scanned, plan.in_reversed)]
-        results = body([*states, *[np.array(r, order="C", copy=None) for r in rows]], captured)
-        states = results[: plan.states]
-        for entries, value in zip(scans, results[plan.states :]):
-            entries.append(value)
-    stacked = [
-        body.stack(plan.states + i, entries[::-1] if back else entries, axis)
-        for i, (entries, axis, back) in enumerate(zip(scans, plan.out_axes, plan.out_reversed))
-    ]
-    return (*states, *stacked)

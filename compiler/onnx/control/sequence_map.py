@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from basalt.serialization.onnx import OnnxGraph
 
-from ..host.registry import HostNode
+from ..host.repeating import Repeat, Repetition
 from ..node import NodeContext
 from ..state import Frame
 from ..steps import HostCall
@@ -34,7 +34,8 @@ def sequence_map(tracer: Tracer, frame: Frame, n: NodeContext) -> HostCall | Non
             _Iterations(n, body, len(lists[0].items), list(n.inputs)).start(tracer, frame)
             return None
     host_body = HostBody(tracer, frame, body, n)
-    return HostCall(host_node(n), _Runner(host_body, len(n.inputs)), [*n.inputs, *host_body.captured], n.output_names)
+    function = Repetition(host_body, Repeat("sequence_map", len(n.inputs)))
+    return HostCall(host_node(n), function, [*n.inputs, *host_body.captured], n.output_names)
 
 
 def _is_other(item: Item) -> bool:
@@ -81,22 +82,3 @@ class _Iterations:
     def copy(self, convert: Callable[[Item], Item]) -> _Iterations:
         mapped = [[convert(i) for i in entries] for entries in self.mapped]
         return replace(self, inputs=[convert(i) for i in self.inputs], mapped=mapped)
-
-
-class _Runner:
-    """The host's SequenceMap."""
-
-    def __init__(self, body: HostBody, count: int) -> None:
-        self._body, self._count = body, count
-
-    def __call__(self, node: HostNode, *values: Any) -> tuple[Any, ...]:
-        given, captured = values[: self._count], values[self._count :]
-        lengths = [len(v) for v in given if isinstance(v, list)]
-        if not isinstance(given[0], list) or len(set(lengths)) != 1:
-            raise node.error(f"sequences have lengths {lengths}, expected one")
-        mapped: list[list[Any]] = [[] for _ in self._body.graph.outputs]
-        for i in range(lengths[0]):
-            row = [v[i] if isinstance(v, list) else v for v in given]
-            for entries, value in zip(mapped, self._body(row, captured)):
-                entries.append(value)
-        return tuple(mapped)

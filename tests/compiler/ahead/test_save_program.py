@@ -260,6 +260,41 @@ def test_host_operators_run_between_programs(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
 
 
+def test_bodies_are_repeated_by_the_host(tmp_path: Path) -> None:
+    """x doubled until its sum passes a limit: how often is decided by values, and each iteration's sum is kept."""
+    values = [
+        helper.make_tensor_value_info(n, t, s)
+        for n, t, s in (
+            ("i", TensorProto.INT64, []),
+            ("go", TensorProto.BOOL, []),
+            ("v", TensorProto.FLOAT, ["n"]),
+            ("on", TensorProto.BOOL, []),
+            ("w", TensorProto.FLOAT, ["n"]),
+            ("sum", TensorProto.FLOAT, []),
+        )
+    ]
+    nodes = [
+        helper.make_node("Add", ["v", "v"], ["w"]),
+        helper.make_node("ReduceSum", ["w"], ["sum"], keepdims=0),
+        helper.make_node("Less", ["sum", "limit"], ["on"]),
+    ]
+    body = helper.make_graph(nodes, "body", values[:3], values[3:])
+    path = onnx_file(
+        tmp_path,
+        [helper.make_node("Loop", ["", "yes", "x"], ["y", "sums"], body=body)],
+        [("x", TensorProto.FLOAT, ["n"]), ("limit", TensorProto.FLOAT, [])],
+        [("y", TensorProto.FLOAT, ["n"]), ("sums", TensorProto.FLOAT, [None])],
+        {"yes": np.array(True)},
+    )
+    feeds = {"x": np.array([1, 2], np.float32), "limit": np.array(20, np.float32)}
+    basalt.save_program(basalt.load(path, eager_first_run=False), tmp_path / "m.bsl", feeds=feeds, source=False)
+    runner = basalt.Runner(tmp_path / "m.bsl", trust_native=True)
+    for limit, sums in ((20, [6, 12, 24]), (50, [6, 12, 24, 48, 96]), (1, [6])):
+        got = runner.run({"x": np.array([1, 2], np.float32), "limit": np.array(limit, np.float32)})
+        assert got["sums"].tolist() == sums
+        assert got["y"].tolist() == [sums[-1] / 3, sums[-1] * 2 / 3]
+
+
 def test_types_that_programs_hold_otherwise_come_back(tmp_path: Path) -> None:
     path = onnx_file(
         tmp_path,

@@ -29,7 +29,7 @@ from basalt.serialization.program.file import open_program
 from basalt.serialization.program.writing import save_program
 
 
-def no_host(fields: Any) -> Any:
+def no_host(fields: Any, programs: Any) -> Any:
     raise AssertionError
 
 
