@@ -73,7 +73,9 @@ def program_parts(
         parts[code] = content
         parts[weights] = packing.own(number)
         parts[f"notes:{level.level.name}"] = {"programs": [_notes(spec) for spec in level.specs]}
-    parts[SHARED_WEIGHTS] = packing.shared()
+    shared = packing.shared()
+    if len(shared):
+        parts[SHARED_WEIGHTS] = shared
     return ProgramParts(dict(metadata), {**parts, **(source or {})})
 
 

@@ -159,7 +159,7 @@ def test_every_level_gives_the_same_within_rounding(tmp_path: Path, monkeypatch:
 def test_levels_share_what_is_equal(tmp_path: Path) -> None:
     basalt.save_program(network(), tmp_path / "n.bsl", {"x": (5, 24)}, cpu=["v2", "v3", "v4"], source=False)
     sizes = open_program(tmp_path / "n.bsl").parts
-    assert sizes["weights"] > 0 or all(sizes[f"weights:x86-64-{level}"] > 0 for level in ("v2", "v3", "v4"))
+    assert sizes["weights"] >= 7 * 4, "the last addition's operand is the same for all"
 
 
 def test_a_level_that_no_cpu_here_has_is_never_run(
