@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .environment import environment
-from .layout import CALL_SYMBOL, EXECUTE_SYMBOL
+from .layout import CALL_SYMBOL, EXECUTE_SYMBOL, PARALLEL_SYMBOL, WORKER_SYMBOL
 from .native import Image, load_object
 
 __all__ = ["Entry", "Executor"]
@@ -37,7 +37,8 @@ class Executor:
     """Loaded executor; keeps its code in memory while it lives, so it must outlive the entries that it makes.
 
     ``execute(frame address)`` runs the rows of a frame whose arrays are bound already, with the GIL released. For
-    results see :class:`basalt.runtime.layout.Status`.
+    results see :class:`basalt.runtime.layout.Status`. ``parallel_for`` and ``worker`` are the addresses of what our own
+    threads are made of.
     """
 
     def __init__(self, image: Image, prefix: str = "", code: bytes = b"") -> None:
@@ -47,6 +48,8 @@ class Executor:
         self.code = code
         self._image = image
         self.nbytes = image.nbytes
+        self.parallel_for = image.address(prefix + PARALLEL_SYMBOL)
+        self.worker = image.address(prefix + WORKER_SYMBOL)
         self.execute: Callable[[int], int] = _EXECUTE(image.address(prefix + EXECUTE_SYMBOL))
         self._method: _MethodDef | None = None
         if environment()[1]:

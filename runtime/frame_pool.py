@@ -10,7 +10,6 @@ from weakref import WeakSet
 
 from basalt.errors import DeadlineExceeded
 
-from .cpus import usable_cores
 from .deadlines import now
 from .frame import Frame
 
@@ -20,6 +19,11 @@ _IDLE_BYTES = 256 << 20
 """Most bytes of arenas that a program keeps between runs, beyond one arena."""
 _PATIENCE = 1.0
 """Seconds after which a waiting run looks by itself whether a frame was lost (to an interrupt between two steps)."""
+
+
+def _cores() -> int:
+    """Cores that the process may use, roughly and at once: more than so many runs make no way together."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Ticket:
@@ -45,7 +49,7 @@ class FramePool:
         self.waiting: deque[_Ticket] = deque()
         self._make = make
         self._arena_bytes = arena_bytes
-        self._usual_idle = self.most_idle = max(1, min(usable_cores(), _IDLE_BYTES // max(arena_bytes, 1)))
+        self._usual_idle = self.most_idle = max(1, min(_cores(), _IDLE_BYTES // max(arena_bytes, 1)))
         self._limit: int | None = None
         self._frames: WeakSet[Frame] = WeakSet()
         self._coming = 0

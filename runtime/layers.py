@@ -1,8 +1,9 @@
-"""Numba's threading layers: choosing one, loading it without importing Numba, agreeing with Numba where it is there.
+"""Threading layers: our own threads, or one of Numba's, loaded without importing it.
 
-A layer is an extension module of Numba's that exports addresses: ``launch_threads(n)`` and ``parallel_for``. A process
-should run one layer only, so a layer that Numba has launched is adopted, and one that we launch first is the one that
-Numba would choose.
+A layer of Numba's is an extension module that exports addresses: ``launch_threads(n)`` and ``parallel_for``. It is used
+where it is asked for, by Basalt's or Numba's settings, or where our own threads cannot be had. A process should run one
+of them only, so one that Numba has launched is adopted then, and one that we launch first is made known to Numba. Our
+own threads, which sleep while there is nothing to do, get on with any.
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ from typing import Any
 
 from basalt.errors import ValidationError
 
+from .cpus import usable_cores
+from .executor import Executor
+from .own_threads import OwnThreads
 from .tbb import load_tbb
 
 __all__ = ["ORDER", "Layer", "launch_layer", "numba_uses"]
 
-ORDER = ("tbb", "omp", "workqueue")
-"""Layers from best to worst, as measured: tbb is the steadiest under load, workqueue the slowest to start work."""
+ORDER = ("basalt", "tbb", "omp", "workqueue")
+"""Layers from best to worst: a launch costs 2, 6, 35 and 80 us with two threads; workqueue bears one team at a time."""
+_NUMBAS = ("tbb", "omp", "workqueue")
 
 _MODULES = {"tbb": "tbbpool", "omp": "omppool", "workqueue": "workqueue"}
 
@@ -47,24 +52,34 @@ class Layer:
         """Whether two launches at once would end the process."""
         return self.name == "workqueue"
 
+    def grow(self, threads: int) -> None:
+        """Numba's layers start what is missing by themselves."""
+
     def relaunch(self, threads: int) -> None:
         """Starts the threads anew in a forked child."""
         _launch_threads(self.module, threads)
 
 
-def launch_layer(threads: int) -> Layer | None:
+def launch_layer(threads: int, executor: Executor) -> Layer | OwnThreads | None:
     """Launches the best layer for about ``threads`` threads; None if none can be loaded.
 
-    BASALT_THREADING_LAYER forces one; ValidationError if that is unknown or cannot be loaded. A layer that Numba runs
-    already is taken over in any case (with a warning if another one was asked for).
+    ``executor`` has the code of our own threads.
+
+    BASALT_THREADING_LAYER forces one; ValidationError if that is unknown or cannot be loaded. Where it is one of
+    Numba's and Numba runs another already, that is taken over, with a warning.
     """
     asked = os.environ.get("BASALT_THREADING_LAYER", "").strip().lower()
     if asked and asked not in ORDER:
         raise ValidationError(f"BASALT_THREADING_LAYER is {asked!r}, expected one of {', '.join(ORDER)}")
     numba = _numba_parallel()
-    if numba is not None and numba._is_initialized:
-        return _adopt(numba, asked)
     for name in (asked,) if asked else _preferred():
+        if name == "basalt":
+            own = _own_threads(executor)
+            if own is not None:
+                return own
+            continue
+        if numba is not None and numba._is_initialized:
+            return _adopt(numba, asked)
         module = _load(name)
         if module is not None:
             return _launch(name, module, threads, numba)
@@ -80,6 +95,7 @@ def numba_uses(layer: Layer) -> bool:
 
 
 def _launch(name: str, module: ModuleType, threads: int, numba: Any) -> Layer:
+    threads = max(threads, usable_cores())  # later runs may want more, which not every layer can start
     if name != "workqueue":
         if numba is None or not _launch_through_numba(numba, name):
             _launch_threads(module, threads)
@@ -117,7 +133,7 @@ def _numba_config() -> Any:
 
 def _adopt(numba: Any, asked: str) -> Layer | None:
     name = str(numba.threading_layer())
-    name = next((known for known in ORDER if name.startswith(known)), name)
+    name = next((known for known in _NUMBAS if name.startswith(known)), name)
     module = sys.modules.get(f"numba.np.ufunc.{_MODULES.get(name, name)}")
     if module is None or not hasattr(module, "parallel_for"):
         return None
@@ -132,33 +148,46 @@ def _adopt(numba: Any, asked: str) -> Layer | None:
 
 
 def _preferred() -> tuple[str, ...]:
-    """Layers in the order to try; a choice made for Numba comes first."""
+    """Layers in the order to try; a choice made for Numba, other than its default order, comes first."""
     config = _numba_config()
     if config is not None:
         chosen, listed = str(config.THREADING_LAYER).lower(), list(config.THREADING_LAYER_PRIORITY)
     else:
         chosen = os.environ.get("NUMBA_THREADING_LAYER", "").strip().lower()
         listed = os.environ.get("NUMBA_THREADING_LAYER_PRIORITY", "").lower().split()
-    order = tuple(listed) if set(listed) == set(ORDER) else ORDER
-    return (chosen, *(name for name in order if name != chosen)) if chosen in ORDER else order
+    order = (*listed, "basalt") if set(listed) == set(_NUMBAS) and tuple(listed) != _NUMBAS else ORDER
+    return (chosen, *(name for name in order if name != chosen)) if chosen in _NUMBAS else order
+
+
+def _own_threads(executor: Executor) -> OwnThreads | None:
+    """Our own threads, or None where this system lacks what they need."""
+    try:
+        return OwnThreads(executor)
+    except (AttributeError, OSError, MemoryError):
+        return None
 
 
 def _load(name: str) -> ModuleType | None:
-    """The layer's extension module, or None if it or a library it needs is missing."""
-    if name == "tbb" and not load_tbb():
+    """The layer's extension module, or None if it or a library it needs is missing or not as expected."""
+    if name not in _NUMBAS or (name == "tbb" and not load_tbb()):
         return None
-    known = sys.modules.get(f"numba.np.ufunc.{_MODULES[name]}")
-    if known is not None:
-        return known
-    with _passive_waiting(name):
-        return _load_extension(_MODULES[name])
+    module = sys.modules.get(f"numba.np.ufunc.{_MODULES[name]}")
+    if module is None:
+        with _passive_waiting(name):
+            module = _load_extension(_MODULES[name])
+    return module if _is_layer(module) else None
+
+
+def _is_layer(module: ModuleType | None) -> bool:
+    """Whether a module has what is called here: another Numba than those known may have changed it."""
+    addresses = [getattr(module, name, None) for name in ("launch_threads", "set_num_threads", "parallel_for")]
+    return all(isinstance(address, int) and address > 0 for address in addresses)
 
 
 def _load_extension(name: str) -> ModuleType | None:
-    found = importlib.util.find_spec("numba")
-    if found is None or not found.submodule_search_locations:
+    folder = _ufunc_folder()
+    if folder is None:
         return None
-    folder = os.path.join(found.submodule_search_locations[0], "np", "ufunc")
     for suffix in importlib.machinery.EXTENSION_SUFFIXES:
         path = os.path.join(folder, name + suffix)
         if os.path.exists(path):
@@ -170,10 +199,21 @@ def _load_extension(name: str) -> ModuleType | None:
             try:
                 module = importlib.util.module_from_spec(spec)
                 loader.exec_module(module)
-            except ImportError:
+            except Exception:  # whatever a damaged or foreign extension raises
                 return None
             return module
     return None
+
+
+def _ufunc_folder() -> str | None:
+    """The folder of Numba's layers; None if Numba is not installed as a package of files."""
+    try:
+        found = importlib.util.find_spec("numba")
+    except (ImportError, ValueError):
+        return None
+    if found is None or not found.submodule_search_locations:
+        return None
+    return os.path.join(found.submodule_search_locations[0], "np", "ufunc")
 
 
 @contextmanager

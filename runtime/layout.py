@@ -12,11 +12,15 @@ __all__ = [
     "EXECUTE_SYMBOL",
     "KERNEL_SYMBOL",
     "OBJECT_HEADS",
+    "PARALLEL_SYMBOL",
     "WORD",
+    "WORKER_SYMBOL",
     "Array",
     "Env",
     "Frame",
+    "Job",
     "Patch",
+    "Pool",
     "Region",
     "Row",
     "Status",
@@ -30,6 +34,7 @@ ABI = 1
 
 
 CALL_SYMBOL, EXECUTE_SYMBOL, KERNEL_SYMBOL = "basalt_call", "basalt_execute", "basalt_kernel"
+PARALLEL_SYMBOL, WORKER_SYMBOL = "basalt_parallel_for", "basalt_worker"
 """Names of the functions that the executor's and the kernels' object code export."""
 OBJECT_HEADS = (16, 32)
 """Bytes of PyObject_HEAD in the CPythons there are: with the GIL, and free-threaded."""
@@ -38,7 +43,7 @@ OBJECT_HEADS = (16, 32)
 class Env:
     """One block a process: functions that the executor calls, and where CPython and NumPy keep what it reads."""
 
-    PARALLEL_FOR = 0  # Numba's parallel_for of the threading layer in use
+    PARALLEL_FOR = 0  # parallel_for of the threading layer in use: Numba's or our own
     YIELD = 1  # int sched_yield(void) or the platform's equal
     SAVE_THREAD = 2  # PyEval_SaveThread
     RESTORE_THREAD = 3  # PyEval_RestoreThread
@@ -50,8 +55,39 @@ class Env:
     CLOCK = 9  # clock_gettime or QueryPerformanceCounter; 0 if there is no clock
     CLOCK_ID = 10  # what clock_gettime is asked for; 0 for QueryPerformanceCounter
     CLOCK_TICK = 11  # nanoseconds that the first word of the clock's answer counts
+    POOL = 12  # block of our own threads; 0 if another layer is in use
     ACTIVE = 16  # teams that run now, on a cache line of its own
     WORDS = 24
+
+
+class Pool:
+    """Our own threads. The functions are pthread's, or those of Windows' slim locks, which are called the same way."""
+
+    LOCK = 0  # (mutex)
+    UNLOCK = 1  # (mutex)
+    WAIT = 2  # (condition, mutex, INFINITE, 0), of which pthread takes two
+    WAKE = 3  # (condition): one waiter
+    MUTEX = 4
+    CONDITION = 5
+    SPINS = 6  # looks at the launches before a worker goes to sleep
+    LAUNCHES = 8  # grows with each job
+    SLEEPING = 16
+    JOBS = 24
+    JOB_COUNT = 32
+    WORDS = JOBS + 8 * JOB_COUNT
+
+
+class Job:
+    """Work that a team launches. State: the number of workers inside << 32 | places left."""
+
+    STATE = 0
+    MEMBER = 1
+    ARGS = 2
+    SIZES = 3
+    STEPS = 4
+    FRAME = 5
+    USED = 6
+    WORDS = 8
 
 
 class Array:

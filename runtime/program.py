@@ -228,7 +228,7 @@ class Program:
         wanted = budget or self.threads or THREADS.count
         plan = self._schedule(wanted)
         if plan.team > 1:
-            team = THREADS.team(wanted)
+            team = THREADS.team(wanted, self.code.executor)
             if team != wanted:
                 plan = self._schedule(team)
         frame.use(plan)

@@ -10,10 +10,15 @@ from basalt.errors import ValidationError
 
 from .cpus import usable_cores
 from .environment import environment, set_parallel_for
+from .executor import Executor
 from .layers import Layer, launch_layer, numba_uses
 from .layout import Env
+from .own_threads import OwnThreads
 
 __all__ = ["THREADS", "Threads", "get_num_threads", "set_num_threads", "thread_count"]
+
+_MOST = 1024
+"""Most threads of a team: a layer ends the process if the system denies it a thread."""
 
 
 class Threads:
@@ -27,7 +32,7 @@ class Threads:
         self.epoch = 0
         self.guard: threading.Lock | None = None
         self._count: int | None = None
-        self._layer: Layer | None = None
+        self._layer: Layer | OwnThreads | None = None
         self._launched = False
         self._serial = False
         self._lock = threading.RLock()
@@ -56,28 +61,29 @@ class Threads:
         """Whether another Python thread may use the layer through Numba at this moment, which no lock can prevent."""
         return self._layer is not None and threading.active_count() > 1 and numba_uses(self._layer)
 
-    def team(self, wanted: int | None) -> int:
-        """How many threads a program may use now that asks for ``wanted`` (None: the process's number).
+    def team(self, wanted: int, executor: Executor) -> int:
+        """How many threads a program may use now that asks for ``wanted`` and is run by ``executor``.
 
         More than one only once a layer runs: the first call launches it.
         """
-        size = self.count if wanted is None else wanted
+        size = min(wanted, _MOST)
         if size <= 1 or self._serial:
             return 1
         with self._lock:
-            self._launch(size)
+            self._launch(size, executor)
             if self._layer is None:
                 return 1
+            self._layer.grow(size)
             most = self._layer.max_threads
             return size if most is None else min(size, most)
 
-    def _launch(self, size: int) -> None:
-        if self._needs_relaunch and self._layer is not None:
+    def _launch(self, size: int, executor: Executor) -> None:
+        if self._needs_relaunch and isinstance(self._layer, Layer):
             self._layer.relaunch(self._layer.max_threads or size)
             self._needs_relaunch = False
         if self._launched:
             return
-        layer = launch_layer(max(size, self.count, usable_cores()))
+        layer = launch_layer(min(max(size, self.count), _MOST), executor)
         if layer is not None:
             set_parallel_for(layer.parallel_for)
             self.guard = threading.Lock() if layer.exclusive else None
@@ -104,7 +110,9 @@ class Threads:
         self.epoch += 1
         if self._layer is None:
             return
-        if self._layer.name == "workqueue":
+        if isinstance(self._layer, OwnThreads):
+            self._layer.after_fork_in_child()
+        elif self._layer.name == "workqueue":
             self._needs_relaunch = True
             self.guard = threading.Lock()
         elif self._layer.name != "tbb" or not self._fork_is_safe:

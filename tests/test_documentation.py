@@ -42,6 +42,13 @@ def test_the_code_in_the_readme_runs_and_prints_what_it_says(tmp_path: Path) -> 
     assert done.stdout.splitlines() == expected
 
 
+def test_the_code_in_the_page_on_servers_runs(tmp_path: Path) -> None:
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page("docs/serving.md"), re.DOTALL))
+    assert "timeout=" in code and "limit_memory" in code
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
 
-__all__ = ["I32", "I64", "POINTER", "Emitter"]
+__all__ = ["I32", "I64", "POINTER", "Emitter", "pause_instruction"]
 
 I32 = ir.IntType(32)
 I64 = ir.IntType(64)
@@ -105,3 +106,12 @@ class Emitter:
         stay = self.builder.append_basic_block("stay")
         self.builder.cbranch(condition, after, stay)
         self.builder.position_at_end(stay)
+
+
+def pause_instruction(module: ir.Module) -> ir.Function | None:
+    """What a thread that waits does between two looks, on processors that have an instruction for it."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return None
+    name = "llvm.x86.sse2.pause"
+    known = module.globals.get(name)
+    return known or ir.Function(module, ir.FunctionType(ir.VoidType(), []), name)

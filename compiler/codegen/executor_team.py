@@ -9,14 +9,14 @@ who finds no chunk left in one goes on to the next, and only the group's end is 
 
 from __future__ import annotations
 
-import platform
 from typing import Any
 
 from llvmlite import ir
 
 from basalt.runtime.layout import EXECUTE_SYMBOL, Env, Frame, Region, Row, Status
 
-from .emitter import I32, I64, POINTER, Emitter
+from .emitter import I32, I64, POINTER, Emitter, pause_instruction
+from .executor_pool import build_pool
 from .executor_units import build_units, row_address
 
 __all__ = ["build_execute"]
@@ -33,6 +33,7 @@ def build_execute(module: ir.Module) -> Emitter:
     """
     units = build_units(module)
     work, wait = _work(module, units), _wait(module)
+    build_pool(module, wait)
     member = _member(module, _lead(module, units, work, wait), _help(module, work, wait))
     serial, launch = _serial(module, units), _launch(module, member)
     e = Emitter(module, EXECUTE_SYMBOL, 1, internal=False)
@@ -96,8 +97,9 @@ def _wait(module: ir.Module) -> Emitter:
     """``(frame, tries) -> tries + 1``: pauses; after many tries offers the core to another thread."""
     e = Emitter(module, "wait", 2)
     frame, tries = e.args
-    if platform.machine().lower() in ("x86_64", "amd64"):
-        e.builder.call(ir.Function(module, ir.FunctionType(ir.VoidType(), []), "llvm.x86.sse2.pause"), [])
+    pause = pause_instruction(module)
+    if pause is not None:
+        e.builder.call(pause, [])
     with e.when(e.compare(">", tries, _SPINS)):
         e.call_address(e.load(e.load(frame, Frame.ENV), Env.YIELD), I32)
     e.ret(e.builder.add(tries, I64(1)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
@@ -149,9 +150,9 @@ def test_grains_keep_to_where_rows_may_be_cut() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
-def test_an_interrupted_run_gives_its_frame_back() -> None:
-    import signal
-
+def test_an_interrupted_run_gives_its_frame_back(request: pytest.FixtureRequest) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     long = chain(LONG, SIZE, 1e6, threads=2)
     feeds = {"x": ramp(SIZE)}
     main = threading.get_ident()

@@ -14,7 +14,6 @@ from runtime_programs import chain, program, ramp, tensors
 from basalt.errors import BasaltError, ValidationError
 from basalt.runtime import frame_pool
 from basalt.runtime import program as program_module
-from basalt.runtime.cpus import usable_cores
 from basalt.runtime.frame import Frame
 from basalt.runtime.program import Program
 from basalt.runtime.spec import ProgramSpec, Row, Slot, TensorSpec
@@ -158,7 +157,7 @@ def test_several_python_threads_run_one_program() -> None:
 
 
 def test_idle_frames_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_pool, "usable_cores", lambda: 2)
+    monkeypatch.setattr(frame_pool, "_cores", lambda: 2)
     together = threading.Barrier(3)
 
     def frame(*args: Any) -> Frame:
@@ -206,7 +205,7 @@ def test_memory_counts_the_arenas_that_are_held() -> None:
     assert short.memory()["arenas"] == short.memory()["idle"] == 128
     with short.frame(), short.frame():
         assert (short.memory()["arenas"], short.memory()["idle"]) == (256, 0)
-    assert short.memory()["arenas"] == short.memory()["idle"] == min(usable_cores(), 2) * 128
+    assert short.memory()["arenas"] == short.memory()["idle"] == min(frame_pool._cores(), 2) * 128
 
 
 def test_a_program_is_freed_with_its_memory() -> None:

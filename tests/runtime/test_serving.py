@@ -48,7 +48,7 @@ def teams(made: Program) -> list[int]:
 
 
 def test_threads_for_one_run(long: Program) -> None:
-    layer = THREADS.team(2) > 1
+    layer = THREADS.team(2, long.code.executor) > 1
     before, epoch = get_num_threads(), THREADS.epoch
     for budget, team in ((1, 1), (3, 3), (None, 2), (np.int64(1), 1), (2, 2), (None, 2)):
         np.testing.assert_array_equal(long.run(FEEDS, threads=budget)["y"], ramp(5000) + 30)

@@ -59,7 +59,7 @@ def in_child(action):
 def layers() -> set[str]:
     """Layers that this system has."""
     script = "from basalt.runtime.layers import ORDER, _load\nprint(*[name for name in ORDER if _load(name)])"
-    return set(run_python(script).split())
+    return {"basalt", *run_python(script).split()}
 
 
 @pytest.fixture(params=ORDER)
@@ -67,6 +67,13 @@ def layer(request: pytest.FixtureRequest, layers: set[str]) -> str:
     if request.param not in layers:
         pytest.skip(f"this system has no threading layer {request.param}")
     return str(request.param)
+
+
+@pytest.fixture
+def numba_layer(layer: str) -> str:
+    if layer == "basalt":
+        pytest.skip("Numba has no such layer")
+    return layer
 
 
 def run_with(layer: str | None, script: str, **environment: str | None) -> str:
@@ -81,17 +88,32 @@ def test_four_python_threads_at_once(layer: str) -> None:
     assert run_with(layer, "hammer(); check(); print('fine')") == "fine"
 
 
-def test_the_best_layer_is_the_default(layers: set[str]) -> None:
-    best = next(name for name in ORDER if name in layers)
+def test_our_own_threads_are_the_default() -> None:
     environment = {"NUMBA_THREADING_LAYER": None, "NUMBA_THREADING_LAYER_PRIORITY": None}
-    assert run_with(None, "check(); print(THREADS.layer_name)", **environment) == best
+    script = "check(); print(THREADS.layer_name)"
+    assert run_with(None, script, **environment) == "basalt"
+    assert run_with(None, NUMBA + "total(np.ones(10))\n" + script, **environment) == "basalt"
 
 
-def test_a_choice_made_for_numba_is_followed(layer: str) -> None:
+def test_the_best_layer_of_numba_where_our_own_threads_cannot_be_had(layers: set[str]) -> None:
+    best = next(name for name in ORDER[1:] if name in layers)
+    environment = {"NUMBA_THREADING_LAYER": None, "NUMBA_THREADING_LAYER_PRIORITY": None}
+    script = """
+from basalt.runtime import layers
+layers._own_threads = lambda executor: None
+check()
+print(THREADS.layer_name)
+"""
+    assert run_with(None, script, **environment) == best
+
+
+def test_a_choice_made_for_numba_is_followed(numba_layer: str) -> None:
+    layer = numba_layer
     script = "check(); print(THREADS.layer_name)"
     assert run_with(None, script, NUMBA_THREADING_LAYER=layer) == layer
-    order = " ".join((layer, *(name for name in ORDER if name != layer)))
-    assert run_with(None, script, NUMBA_THREADING_LAYER=None, NUMBA_THREADING_LAYER_PRIORITY=order) == layer
+    order = " ".join((layer, *(name for name in ORDER if name not in (layer, "basalt"))))
+    followed = "basalt" if order == "tbb omp workqueue" else layer  # Numba's default says nothing
+    assert run_with(None, script, NUMBA_THREADING_LAYER=None, NUMBA_THREADING_LAYER_PRIORITY=order) == followed
     configured = f"import numba\nnumba.config.THREADING_LAYER = {layer!r}\n" + script
     assert run_with(None, configured, NUMBA_THREADING_LAYER=None) == layer
 
@@ -104,7 +126,7 @@ try:
 except ValidationError as error:
     print(error)
 """
-    assert run_with("best", script) == "BASALT_THREADING_LAYER is 'best', expected one of tbb, omp, workqueue"
+    assert run_with("best", script) == "BASALT_THREADING_LAYER is 'best', expected one of basalt, tbb, omp, workqueue"
 
 
 def test_a_layer_that_cannot_be_loaded_is_refused() -> None:
@@ -123,7 +145,7 @@ except ValidationError as error:
 def test_without_any_layer_everything_is_serial() -> None:
     script = """
 from basalt.runtime import layers
-layers._load = lambda name: None
+layers._load = layers._own_threads = lambda name: None
 check()
 print(THREADS.layer_name, long._idle[0].team)
 """
@@ -203,8 +225,9 @@ PIP_TBB = "from basalt.runtime.tbb import load_tbb\nload_tbb()\n"
 
 
 @pytest.mark.parametrize("first", ["numba runs", "numba imported", "basalt runs"])
-def test_numba_and_basalt_share_one_layer(layer: str, first: str) -> None:
+def test_numba_and_basalt_share_one_layer(numba_layer: str, first: str) -> None:
     """Whoever comes first. Numba would choose tbb, so it is told the layer; nor does it find pip's tbb by itself."""
+    layer = numba_layer
     script = {
         "numba runs": "from basalt.runtime.tbb import load_tbb\nload_tbb()\n"
         + NUMBA
@@ -233,6 +256,30 @@ print(THREADS.layer_name, [str(w.message) for w in caught if "BASALT" in str(w.m
     )
     printed = run_with("tbb", script, NUMBA_THREADING_LAYER="workqueue")
     assert printed.startswith("workqueue [") and "Numba runs 'workqueue' in this process already" in printed
+
+
+def test_own_threads_beside_those_of_numba(layers: set[str]) -> None:
+    other = next(name for name in ORDER if name in layers and name != "basalt")
+    script = (
+        "check()\n"
+        + PIP_TBB
+        + NUMBA
+        + """
+x = np.ones(100_000)
+stop = False
+def work():
+    while not stop:
+        check()
+workers = [threading.Thread(target=work) for _ in range(2)]
+for worker in workers: worker.start()
+for _ in range(100):
+    assert total(x) == 100_000
+stop = True
+for worker in workers: worker.join()
+print(THREADS.layer_name, numba.threading_layer())
+"""
+    )
+    assert run_with("basalt", script, NUMBA_THREADING_LAYER=other) == f"basalt {other}"
 
 
 def test_workqueue_runs_one_team_at_a_time() -> None:
