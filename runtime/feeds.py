@@ -14,6 +14,7 @@ import numpy as np
 from basalt.errors import ValidationError
 
 from .described import TensorSpec
+from .dlpack import from_dlpack
 from .dtypes import numpy_dtype
 
 __all__ = ["prepare_inputs", "prepare_outputs"]
@@ -119,9 +120,20 @@ def _as_array(spec: TensorSpec, value: Any) -> np.ndarray:
     try:
         array = np.from_dlpack(value) if not typed and hasattr(value, "__dlpack__") else np.asarray(value)
     except Exception as error:
+        array = _of_rare_type(spec, value, error)
+    return array if typed or hasattr(value, "__dlpack__") else _convert(spec, value, array)
+
+
+def _of_rare_type(spec: TensorSpec, value: Any, error: Exception) -> np.ndarray:
+    """An array of a data type that NumPy's own ways, which met ``error``, do not know."""
+    try:
+        array = from_dlpack(value)
+    except Exception as other:
+        error, array = other, None
+    if array is None:
         given = type(value).__name__
         raise ValidationError(f"input {spec.name!r}: {given} given, which is no array: {error}") from error
-    return array if typed or hasattr(value, "__dlpack__") else _convert(spec, value, array)
+    return array
 
 
 def _has_data_type(value: Any) -> bool:
