@@ -14,7 +14,7 @@ from runtime_programs import chain, program, ramp
 
 from basalt.errors import ValidationError
 from basalt.runtime.dlpack import from_dlpack
-from basalt.runtime.program import Row, Slot, TensorSpec
+from basalt.runtime.spec import Row, Slot, TensorSpec
 
 CODES = {"bfloat16": (4, 16), "float8_e4m3fn": (10, 8), "float8_e5m2": (12, 8), "float8_e8m0fnu": (14, 8)}
 DESTRUCTOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -18,7 +18,8 @@ from basalt.runtime.layers import ORDER
 
 TOGETHER = """
 import ctypes, types
-from basalt.runtime.program import Program, Row, Slot
+from basalt.runtime.program import Program
+from basalt.runtime.spec import Row, Slot
 from runtime_programs import program
 
 KERNEL = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2)
