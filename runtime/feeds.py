@@ -100,15 +100,17 @@ def _output(spec: TensorSpec, array: Any) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         raise ValidationError(f"output {spec.name!r}: {type(array).__name__} given, expected a NumPy array to write to")
     _check_type("output", spec, array)
-    for fit, wanted in (
+    for fit, expected in (
         (array.dtype.isnative, "in native byte order"),
         (array.flags.writeable, "writeable"),
         (array.flags.c_contiguous, "C-contiguous"),
         (array.flags.aligned, "aligned"),
     ):
         if not fit:
-            raise ValidationError(f"output {spec.name!r}: the array given is not {wanted}")
-    return np.asarray(array)
+            raise ValidationError(f"output {spec.name!r}: the array given is not {expected}")
+    # The executor knows data types by identity, and C's long and long long may both be int64.
+    plain, wanted = np.asarray(array), numpy_dtype(spec.dtype)
+    return plain if plain.dtype is wanted else plain.view(wanted)
 
 
 def _as_array(spec: TensorSpec, value: Any) -> np.ndarray:

@@ -13,16 +13,12 @@ from basalt.ops.dims import Shape
 from basalt.ops.shapes import broadcast
 
 from ..ir import Graph, Node, Value
+from . import grouped_attention
+from .attention_parts import DTYPES, LEAST, MOST_WIDTH, keys_of
 from .context import Context
 from .emitter import Emitter
 from .patterns import Match, OpPattern, number, op
 from .rewriting import Rewrite, apply_rewrites, index, only_if, rewrite
-
-LEAST = 1 << 20
-"""Scores from which on they fit no second-level cache: below, kernels of their own are as fast."""
-MOST_WIDTH = 256
-"""Features of a value whose sums fit the stack of a thread."""
-_DTYPES = ("float32", "float64")
 
 
 def fuse_attention(graph: Graph, context: Context) -> Graph:
@@ -65,7 +61,7 @@ def _fits(m: Match) -> bool:
     large = prod(scores.shape) >= LEAST and value.shape[-1] <= MOST_WIDTH
     divides = "divisor" not in m.values or m.number("divisor") != 0
     over_keys = m.node("softmax").attrs["axis"] == rank - 1
-    return alike and whole and large and divides and over_keys and scores.dtype in _DTYPES
+    return alike and whole and large and divides and over_keys and scores.dtype in DTYPES
 
 
 def _adds_small_masks(m: Match) -> bool:
@@ -85,18 +81,6 @@ def _alone(m: Match) -> bool:
 
 
 _GUARDS = (only_if(_fits), only_if(_adds_small_masks), ("other nodes read what is between the products", _alone))
-
-
-def _swapped(rank: int) -> tuple[int, ...]:
-    return (*range(rank - 2), rank - 1, rank - 2)
-
-
-def _keys(k: Value, e: Emitter, producer: Node | None) -> Value:
-    """The keys [..., t, d], of which the product has the transpose."""
-    swap = _swapped(len(k.shape))
-    if producer is not None and producer.op == "transpose" and tuple(producer.attrs["permutation"]) == swap:
-        return producer.present[0]
-    return e.emit("transpose", k, permutation=swap)
 
 
 def _factor(m: Match, node: Node | None) -> tuple[Value, float] | None:
@@ -129,7 +113,7 @@ def _unscaled(m: Match, e: Emitter, value: Value) -> tuple[Value, float]:
 def _emitted(m: Match, e: Emitter, scale: float = 1.0) -> Value:
     (q, q_scale), (k, k_scale) = (_unscaled(m, e, m[name]) for name in "qk")
     made = next((node for node in e.nodes if node.outputs[0] is k), None)
-    keys = _keys(k, e, made or m.graph.producer(k))
+    keys = keys_of(k, e, made or m.graph.producer(k))
     options = {"scale": scale * q_scale * k_scale}
     if "chosen" not in m.named:
         return e.emit("attention", q, keys, m["v"], _mask(m, e), **options)
@@ -168,4 +152,4 @@ REWRITES = tuple(
         ("divided", _DIVIDED, "scores divided by a number"),
     )
 )
-_RULES = index(REWRITES)
+_RULES = index((*REWRITES, *grouped_attention.REWRITES))

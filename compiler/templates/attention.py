@@ -63,6 +63,8 @@ class _Writer:
             "key": packed_copy(lowering, swapped(key), self.score_tile),
             "value": packed_copy(lowering, value, self.sum_tile),
         }
+        # Keys that a mask of minus infinity hides weigh nothing.
+        self.hides = (mask is not None or keep is not None) and (keep is None or node.attrs["fill"] == -math.inf)
         self.views |= {n: v.expanded(scores) for n, v in (("mask", mask), ("keep", keep)) if v is not None}
         self.result = lowering.write(node.output)
 
@@ -93,12 +95,17 @@ class _Writer:
             with kernel.block("for i in range(bottom - top)"):
                 kernel.line(f"storerw_{self.suffix}(state, 2 * i, lowest)")
                 kernel.line(f"storerw_{self.suffix}(state, 2 * i + 1, const_{self.suffix}(0.0))")
+            kernel.line("begun = 0")
             with kernel.block(f"for first in range(0, keys, {self.width})"):
                 kernel.line(f"count = min({self.width}, keys - first)")
-                self._scores()
-                with kernel.block("for i in range(bottom - top)"):
-                    self._softmax(scale)
-                self._values()
+                if self.hides:
+                    self._leave_out()
+                with kernel.block("if count > 0"):
+                    self._scores()
+                    with kernel.block("for i in range(bottom - top)"):
+                        self._softmax(scale)
+                    self._values()
+                    kernel.line("begun = 1")
             self._store()
         self.lowering.add(kernel.call(math.prod(self.batches) * self.blocks, self._cost()))
 
@@ -112,7 +119,7 @@ class _Writer:
         for name, view in (*self.views.items(), ("result", self.result)):
             strides = view.strides
             for axis in range(rank):
-                kernel.parameter(f"{name}_b{axis}", strides[axis])
+                kernel.parameter(f"{name}_b{axis}", 0 if view.shape[axis] == 1 else strides[axis])
             if name in ("key", "value"):
                 kernel.parameter(f"{name}_p", strides[-3])
                 continue
@@ -129,6 +136,26 @@ class _Writer:
         for name in (*self.views, "result"):
             terms = [f"{index} * {name}_b{axis}" for axis, index in indices.items()]
             kernel.line(f"{name}_at = " + (" + ".join(terms) or "0"))
+
+    def _leave_out(self) -> None:
+        """Cut off what all of the unit's queries are not to see at the end of the block, if it is not all there is."""
+        kernel, t, wide = self.kernel, self.suffix, self.score_tile.columns
+        varies = any(self.views[name].strides[-2] for name in self._masks())
+        with kernel.block("while count > 0"):
+            kernel.line(f"edge = (count - 1) // {wide} * {wide}")
+            kernel.line("most = lowest")
+            with kernel.block(f"for i in range({'bottom - top' if varies else 1})"):
+                self._rows_of_masks()
+                with kernel.block("for j in range(edge, count)"):
+                    kernel.line(f"x = const_{t}(0.0)")
+                    self._mask("x")
+                    kernel.line(f"most = rmax_{t}(most, x)")
+            with kernel.block(f"if ne_{t}(most, lowest)"):
+                kernel.line("break")
+            kernel.line("count = edge")
+        # Somewhere the sums have to begin, even if there are no keys to see.
+        with kernel.block(f"if begun + count == 0 and first + {self.width} >= keys"):
+            kernel.line("count = keys - first")
 
     def _scores(self) -> None:
         """The products of the unit's queries with a block of keys."""
@@ -158,7 +185,7 @@ class _Writer:
                     ("scores", f"(r - top) * {self.width}", str(self.width)),
                     ("value", f"value_at + panel * value_p + first * {wide}"),
                     ("count", "1", str(wide)),
-                    "first == 0",
+                    "begun == 0",
                 )
             )
 
@@ -216,7 +243,7 @@ class _Writer:
         kernel.line(f"factor = fall_{t}(sub_{t}(old, shift))")
         kernel.line(f"storerw_{t}(state, 2 * i, best)")
         kernel.line(f"storerw_{t}(state, 2 * i + 1, add_{t}(mul_{t}(loadrw_{t}(state, 2 * i + 1), factor), total))")
-        with kernel.block("if first > 0"), kernel.block(f"for j in range({self.pitch})"):
+        with kernel.block("if begun > 0"), kernel.block(f"for j in range({self.pitch})"):
             kernel.line(f"place = i * {self.pitch} + j")
             kernel.line(f"storerw_{t}(sums, place, mul_{t}(loadrw_{t}(sums, place), factor))")
 
@@ -224,17 +251,25 @@ class _Writer:
         """The row's final scores, and the largest so far."""
         kernel, t = self.kernel, self.suffix
         kernel.line("best = old")
-        for name in self._masks():
-            kernel.line(f"{name}_row = {name}_at + (top + i) * {name}_r + first{self._along(name)}")
+        self._rows_of_masks()
         with kernel.block("for j in range(count)"):
             kernel.line(f"x = mul_{t}({score}, {scale})")
-            if "mask" in self.views:
-                kernel.line(f"x = add_{t}(x, load_{t}(mask, mask_row + j{self._along('mask')}))")
-            if "keep" in self.views:
-                kernel.line(f"kept = u8_bool(load_u8(keep, keep_row + j{self._along('keep')}))")
-                kernel.line(f"x = select_{t}(kept, x, fill)")
+            self._mask("x")
             kernel.line(f"storerw_{t}(scores, base + j, x)")
             kernel.line(f"best = xmax_{t}(best, x)")
+
+    def _rows_of_masks(self) -> None:
+        for name in self._masks():
+            self.kernel.line(f"{name}_row = {name}_at + (top + i) * {name}_r + first{self._along(name)}")
+
+    def _mask(self, score: str) -> None:
+        """What the masks make of a score."""
+        kernel, t = self.kernel, self.suffix
+        if "mask" in self.views:
+            kernel.line(f"{score} = add_{t}({score}, load_{t}(mask, mask_row + j{self._along('mask')}))")
+        if "keep" in self.views:
+            kernel.line(f"kept = u8_bool(load_u8(keep, keep_row + j{self._along('keep')}))")
+            kernel.line(f"{score} = select_{t}(kept, {score}, fill)")
 
     def _masks(self) -> list[str]:
         return [name for name in ("mask", "keep") if name in self.views]

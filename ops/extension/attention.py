@@ -20,10 +20,12 @@ from ..types import FLOATS, TensorType
 class Attention(Operator):
     """Scaled dot-product attention: ``softmax(query . transpose(key) * scale + mask) . value``.
 
-    With queries [..., s, d], keys [..., t, d] and values [..., t, e] the output is [..., s, e]. Softmax is over the
-    keys; a row whose every score is minus infinity gives NaN. The mask is added to the scores [..., s, t], to which it
-    is broadcast; then a score becomes ``fill`` where ``keep``, broadcast as well, is 0. Source: Vaswani et al.,
-    "Attention Is All You Need", 2017.
+    With queries [..., s, d], keys [..., t, d] and values [..., t, e] the output is [..., s, e]. A leading dimension
+    of keys or values that is 1 serves all queries along it (grouped-query attention: Ainslie et al., 2023). Softmax is
+    over the keys; a row whose every score is minus infinity gives NaN. The mask is added to the scores [..., s, t], to
+    which it is broadcast; then a score becomes ``fill`` where ``keep``, broadcast as well, is 0. Keys that are hidden
+    by minus infinity weigh nothing; whether a NaN or an infinity among them makes a result NaN is left open. Source:
+    Vaswani et al., "Attention Is All You Need", 2017.
     """
 
     name = "attention"
@@ -43,8 +45,8 @@ class Attention(Operator):
     def infer(self, t: Types, a: Attrs) -> Sequence[TensorType]:
         *batches, rows, depth = t.query.shape
         *_, keys, width = t.value.shape
-        expect_shape("key", t.key.shape, (*batches, keys, depth))
-        if not same_shape(tuple(t.value.shape[:-2]), tuple(batches)) or not same_dim(keys, t.key.shape[-2]):
+        expect_shape("key", t.key.shape, (*_shared(t.key, batches), keys, depth))
+        if not same_shape(tuple(t.value.shape[:-2]), _shared(t.value, batches)) or not same_dim(keys, t.key.shape[-2]):
             fail(f"value has shape {text(t.value.shape)}, expected {text((*batches, t.key.shape[-2], width))}")
         scores = (*batches, rows, keys)
         for name, given in (("mask", t.mask), ("keep", t.keep)):
@@ -53,8 +55,8 @@ class Attention(Operator):
         return [TensorType(t.query.dtype, check_shape((*batches, rows, width), zero=True))]
 
     def operations(self, t: Types, a: Attrs, out: Sequence[TensorType]) -> Dim:
-        *_, rows, depth = t.query.shape
-        return product(t.key.shape[:-1]) * rows * (2 * depth + 2 * t.value.shape[-1] + 4)
+        depth = t.query.shape[-1]
+        return product(t.query.shape[:-1]) * t.key.shape[-2] * (2 * depth + 2 * t.value.shape[-1] + 4)
 
     def evaluate(self, x: Arrays, a: Attrs, out: Sequence[TensorType]) -> Sequence[np.ndarray]:
         with np.errstate(all="ignore"):
@@ -66,3 +68,9 @@ class Attention(Operator):
             best = scores.max(-1, keepdims=True, initial=-np.inf)
             weights = np.exp(scores - best)
             return [narrow(np.matmul(weights / weights.sum(-1, keepdims=True), widen(x.value)), out[0])]
+
+
+def _shared(given: TensorType, batches: Sequence[Dim]) -> tuple[Dim, ...]:
+    """The leading dimensions that keys or values should have: those of the queries, or 1 where they have that."""
+    own = given.shape[:-2]
+    return tuple(1 if len(own) == len(batches) and own[i] == 1 else d for i, d in enumerate(batches))

@@ -300,6 +300,14 @@ def test_only_clashing_outputs_get_memory_of_their_own() -> None:
     assert [a is b for a, b in zip(results, (y, x, z))] == [True] * 3
 
 
+def test_data_types_that_are_equal_but_not_the_same() -> None:
+    spec = TensorSpec("y", "int64", (3,))
+    for kind in (np.dtype("q"), np.dtype("l"), np.dtype("int64", metadata={"unit": "m"})):
+        given = np.zeros(3, kind)
+        (written,), (result,) = prepare_outputs([spec], {"y": given}, [])
+        assert written.dtype is np.dtype("int64") and np.shares_memory(written, given) and result is written
+
+
 def test_arrays_of_a_subclass_are_written_in_place(double: Program, tmp_path: Path) -> None:
     mapped = np.memmap(tmp_path / "y", np.float32, "w+", shape=SHAPE)
     assert double.run({"x": matrix()}, out={"y": mapped})["y"] is mapped

@@ -93,6 +93,47 @@ def test_keys_that_are_seen_late() -> None:
     bench.check([_attention(bench, 4, 1000, mask=mask)], NEAR)
 
 
+@pytest.mark.parametrize("window", [1, 30, 255, 256, 257, 700])
+@pytest.mark.parametrize("form", ["mask", "keep", "both"])
+def test_windows_of_keys(window: int, form: str) -> None:
+    """Blocks that no query of a unit sees are passed over, and the ends of others."""
+    places = np.arange(800)
+    sees = (places[:700, None] - places >= 0) & (places[:700, None] - places < window)
+    bench = Bench(Random(window))
+    options: dict[str, Any] = {}
+    if form != "mask":
+        options["keep"] = bench.input(sees.astype(np.uint8), "uint8")
+        options["fill"] = -np.inf
+    mask = None if form == "keep" else np.where(sees, 0.5, -np.inf) if form == "mask" else np.where(sees, 0.5, -1e3)
+    bench.check([_attention(bench, 700, 800, mask=mask, **options)], NEAR)
+
+
+@pytest.mark.parametrize("seen", [0, 1, 16, 250, 256, 600])
+@pytest.mark.parametrize("shape", [(600,), (2, 1, 600)])
+def test_padding_that_all_queries_ignore(seen: int, shape: tuple[int, ...]) -> None:
+    mask = np.full(shape, -np.inf)
+    mask[..., :seen] = 0
+    if len(shape) == 3:
+        mask[1] = 0
+    bench = Bench(Random(seen))
+    bench.check([_attention(bench, 50, 600, mask=mask)], NEAR)
+
+
+def test_masks_that_are_not_numbers() -> None:
+    mask = np.full((3, 600), -np.inf)
+    mask[:, 5], mask[1, 400], mask[2, 599] = 0, np.nan, np.nan
+    bench = Bench(Random(1))
+    bench.check([_attention(bench, 3, 600, mask=mask)], NEAR)
+
+
+@pytest.mark.parametrize(("keys", "values"), [((2, 1), (2, 1)), ((1, 3), (2, 3)), ((2, 3), (1, 1))])
+def test_keys_and_values_that_serve_several_queries(keys: tuple[int, ...], values: tuple[int, ...]) -> None:
+    bench = Bench(Random(3))
+    shapes = ((2, 3, 40, 8), (*keys, 300, 8), (*values, 300, 7))
+    given = [bench.input(bench.numbers.normal(size=shape), "float32") for shape in shapes]
+    bench.check([bench.maker.call("attention", *given)], NEAR)
+
+
 @pytest.mark.parametrize("wild", [np.nan, np.inf, -np.inf, 1e30])
 @pytest.mark.parametrize("place", ["query", "key", "value"])
 def test_special_numbers(place: str, wild: float) -> None:

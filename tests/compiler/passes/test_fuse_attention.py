@@ -10,7 +10,8 @@ import pytest
 
 from basalt.compiler.interpret import interpret
 from basalt.compiler.ir import Value
-from basalt.compiler.passes.fuse_attention import LEAST, REWRITES, fuse_attention
+from basalt.compiler.passes.attention_parts import LEAST
+from basalt.compiler.passes.fuse_attention import REWRITES, fuse_attention
 
 from ..graphs import assert_near
 from ..making import Maker

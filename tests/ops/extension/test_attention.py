@@ -52,6 +52,14 @@ def test_scores_that_are_replaced(shape: tuple[int, ...], fill: float) -> None:
     np.testing.assert_allclose(got, powers / powers.sum(1, keepdims=True) @ v, rtol=2e-5)
 
 
+@pytest.mark.parametrize(("keys", "values"), [((2, 1), (2, 1)), ((1, 3), (2, 3)), ((2, 3), (1, 1))])
+def test_keys_and_values_that_serve_several_queries(keys: tuple[int, ...], values: tuple[int, ...]) -> None:
+    q, k, v = _numbers(2, 3, 4, 5), _numbers(*keys, 6, 5, seed=1), _numbers(*values, 6, 7, seed=2)
+    (got,) = outputs("attention", q, k, v)
+    wide = [np.ascontiguousarray(np.broadcast_to(x, (2, 3, *x.shape[2:]))) for x in (k, v)]
+    np.testing.assert_allclose(got, outputs("attention", q, *wide)[0], rtol=1e-6)
+
+
 def test_rows_that_see_no_key() -> None:
     mask = np.float32([[-np.inf, -np.inf, -np.inf], [0, -np.inf, -np.inf]])
     (got,) = outputs("attention", _numbers(2, 4), _numbers(3, 4), values := _numbers(3, 2), mask=mask)
