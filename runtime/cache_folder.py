@@ -8,7 +8,7 @@ import stat
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,8 +73,11 @@ class CacheFolder:
                 os.utime(path)
         return content
 
-    def write(self, name: str, content: bytes) -> bool:
-        """Replaces a file in one step, so that readers see the old content or the new one. False if it cannot."""
+    def write(self, name: str, content: bytes, is_good: Callable[[bytes], bool] | None = None) -> bool:
+        """Writes a file in one step, so that readers see the old content or the new one. False if it cannot.
+
+        ``is_good`` tells whether what another process has written meanwhile will do; then it stays.
+        """
         if self.path is None:
             self._warn("place", "no folder for compiled kernels: neither BASALT_CACHE_DIR nor a home folder is set")
             return False
@@ -82,24 +85,29 @@ class CacheFolder:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._is_trusted():
                 return False
-            self._replace(self.path / (name + _SUFFIX), content)
+            self._put(self.path / (name + _SUFFIX), content, is_good)
         except OSError as error:
             self._warn("write", f"compiled kernels cannot be kept in {self.path}: {error.strerror or error}")
             return False
         return True
 
-    def _replace(self, path: Path, content: bytes) -> None:
+    def _put(self, path: Path, content: bytes, is_good: Callable[[bytes], bool] | None) -> None:
         temporary = path.parent / f"{_TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         handle = os.open(temporary, flags, 0o600)
         try:
             with open(handle, "wb") as file:
                 file.write(content)
-            os.replace(temporary, path)
+            if is_good is None or not _add(temporary, path):
+                there = None if is_good is None else self.read(path.name.removesuffix(_SUFFIX))
+                if is_good is None or there is None or not is_good(there):
+                    os.replace(temporary, path)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
 
     def entries(self) -> list[Entry]:
         """All files, the one unused for longest first."""
@@ -185,6 +193,15 @@ def _read_file(path: Path) -> tuple[bytes, float]:
         return content, state.st_mtime
     finally:
         os.close(handle)
+
+
+def _add(temporary: Path, path: Path) -> bool:
+    """Gives a file its name unless there is one of that name, or the file system has no links; False then."""
+    try:
+        os.link(temporary, path)
+    except OSError:
+        return False
+    return True
 
 
 def _is_ours(state: os.stat_result) -> bool:

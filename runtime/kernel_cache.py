@@ -142,7 +142,8 @@ class KernelCache:
         self.compiled += 1
         self._remember(key.name, code)
         folder = self.folder
-        if folder.write(key.name, pack(key, code)) and not self._pruned:
+        written = folder.write(key.name, pack(key, code), lambda content: unpack(key, content) is not None)
+        if written and not self._pruned:
             self._pruned = True
             if folder.is_due():
                 self.prune(_disk_limit())

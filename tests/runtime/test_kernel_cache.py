@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from runtime_programs import ADD, run_python
@@ -216,3 +219,35 @@ def test_processes_share_a_folder_without_harm(tmp_path: Path) -> None:
     assert len([path for path in tmp_path.iterdir() if path.suffix == ".kernel"]) == 6
     again = run_python(RACE + "print(cache_info().compiled, 'numba' in sys.modules)", **folder)
     assert again.split() == ["6", "0", "False"]
+
+
+COMPILE = """
+import sys, numpy as np, basalt
+b = basalt.MLGraphBuilder(basalt.MLContext(eager_first_run=False))
+x = b.input("x", "float32", (8, 8))
+y = b.softmax(b.matmul(b.tanh(x), b.sin(x)), 1)
+graph = b.build({"y": y})
+print("ready", flush=True)
+sys.stdin.readline()
+print(float(graph.run({"x": np.ones((8, 8), np.float32)})["y"].sum()))
+"""
+
+
+def test_two_processes_that_compile_the_same_write_each_kernel_once(tmp_path: Path) -> None:
+    """A file that another process has written meanwhile stays: its inode and time do not change."""
+    environment = {**os.environ, "BASALT_CACHE_DIR": str(tmp_path / "cache")}
+    options: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
+    both = [subprocess.Popen([sys.executable, "-c", COMPILE], **options) for _ in range(2)]
+    for process in both:
+        assert process.stdout.readline() == "ready\n"
+    for process in both:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    links: dict[str, set[int]] = {}
+    while any(process.poll() is None for process in both):
+        for entry in os.scandir(tmp_path / "cache") if (tmp_path / "cache").exists() else ():
+            if entry.name.endswith(".kernel"):
+                links.setdefault(entry.name, set()).add(entry.inode())
+    assert [process.stdout.read().strip() for process in both] == ["8.0", "8.0"]
+    assert len(links) >= 3 and all(len(inodes) == 1 for inodes in links.values())
+    assert not [name for name in os.listdir(tmp_path / "cache") if name.startswith(".tmp-")]
