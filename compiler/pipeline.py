@@ -24,6 +24,8 @@ from .passes.infer_shapes import infer_shapes
 from .passes.integer_products import integer_products
 from .passes.separate_outputs import separate_outputs
 from .passes.simplify import simplify
+from .passes.sink_movement import sink_movement
+from .passes.widen_products import widen_products
 from .text import diff_graphs
 from .verify import VerifyError, verify
 
@@ -48,7 +50,8 @@ PASSES: tuple[Pass, ...] = (
     Pass("integer_products", integer_products, "products then read quantised operands", ("dequantise_late",)),
     Pass("fold_constants", fold_constants, "what is known shows what does nothing", ("integer_products",)),
     Pass("simplify", simplify, "next passes look for neighbours, which this makes of others", ("fold_constants",)),
-    Pass("fold_normalisation", fold_normalisation, "as long as normalizations are whole", ("simplify",)),
+    Pass("sink_movement", sink_movement, "normalizations then follow convolutions", ("simplify",)),
+    Pass("fold_normalisation", fold_normalisation, "as long as normalizations are whole", ("sink_movement",)),
     Pass("fold_inputs", fold_inputs, "weights have taken what follows them", ("fold_normalisation",)),
     Pass("fuse_attention", fuse_attention, "as long as softmax is whole", ("simplify",)),
     Pass(
@@ -60,7 +63,8 @@ PASSES: tuple[Pass, ...] = (
     ),
     Pass("fold_core", fold_constants, "normalizations leave factors that may be known", ("canonicalise",)),
     Pass("simplify_core", simplify, "the core forms leave reshapes and casts that do nothing", ("fold_core",)),
-    Pass("common_subexpressions", common_subexpressions, "nodes have their final form", ("simplify_core",)),
+    Pass("widen_products", widen_products, "what moves narrow floats has gone", ("simplify_core",)),
+    Pass("common_subexpressions", common_subexpressions, "nodes have their final form", ("widen_products",)),
     Pass("dead_code", dead_code, "earlier passes left nodes without readers", ("common_subexpressions",)),
     Pass("separate_outputs", separate_outputs, "nothing may merge outputs again", ("common_subexpressions",), True),
     Pass("fuse", fuse, "groups are of nodes that stay", ("dead_code", "separate_outputs")),

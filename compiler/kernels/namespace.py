@@ -32,6 +32,7 @@ from basalt.compiler.kernels import (
     tree_crown,
     tree_sums,
     tree_walk,
+    unfolding,
     window_tiles,
     winograd_tiles,
 )
@@ -98,6 +99,7 @@ _FAMILIES: dict[str, Any] = {
     "treecrown": tree_crown,
     "treesum": tree_sums,
     "treewalk": tree_walk,
+    "unfold": unfolding,
     "windows": window_tiles,
     "winograd": winograd_tiles,
 }

@@ -15,6 +15,7 @@ from ..codegen.registry import takes_epilogue
 from ..codegen.rows import REDUCTIONS
 from ..ir import FUSED, Graph, Node, Value, sort_nodes
 from ..pointwise import is_pointwise
+from .widen_products import NARROW
 
 MAX_NODES = 48
 MAX_OPERANDS = 20
@@ -103,7 +104,7 @@ class _Grouping:
         if other.kind != "elementwise" or other.shape != rooted.shape or len(rooted.root.outputs) != 1:  # type: ignore[union-attr]
             return False
         made = {v for n in other.nodes for v in n.outputs}
-        return not any(v in made for v in rooted.root.present)  # type: ignore[union-attr]
+        return not any(v in made for v in rooted.root.present) and not _narrows(rooted, other)  # type: ignore[union-attr]
 
     def _inside(self, value: Value, nodes: set[Node]) -> bool:
         return value not in self.outputs and all(c in nodes for c in self.consumers.get(value, ()))
@@ -143,6 +144,14 @@ class _Grouping:
         kept.nodes = producer.nodes + consumer.nodes
         for node in gone.nodes:
             self.group[node] = kept
+
+
+def _narrows(rooted: _Group, other: _Group) -> bool:
+    """Whether a sum of float32 is first made a narrow float, which micro-kernels do not compute with."""
+    source = rooted.root.output  # type: ignore[union-attr]
+    if source.dtype != "float32":
+        return False
+    return any(n.op == "cast" and n.present[0] is source and n.output.dtype in NARROW for n in other.nodes)
 
 
 def _reduced(rows: _Group) -> tuple[Any, ...]:

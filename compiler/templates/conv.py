@@ -100,7 +100,7 @@ class Convolution:
 def conv2d(node: Node, lowering: Lowering) -> None:
     """A convolution, by the kernel that suits its layout, window and groups."""
     from .conv_channels import channels_call
-    from .conv_columns import columns_call
+    from .conv_columns import columns_call, unfolded_call
     from .conv_depthwise import depthwise_call, is_depthwise
     from .conv_grouped import grouped_call
     from .conv_lanes import lanes_call
@@ -117,7 +117,8 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     if call is None and is_filter_of_lines(c):
         call = planes_call(c, lowering)
     if call is None and not is_depthwise(c):
-        call = windows_call(c, lowering) or pixels_call(c, lowering) or planes_call(c, lowering)
+        call = unfolded_call(c, lowering) or windows_call(c, lowering)
+        call = call or pixels_call(c, lowering) or planes_call(c, lowering)
     if call is not None:
         lowering.add(call)
     elif is_depthwise(c):

@@ -1,12 +1,15 @@
-"""Convolutions of points whose images and results lie with their columns last: tiles of channels by vectors of pixels.
+"""Convolutions whose images and results lie with their columns last: tiles of channels by vectors of pixels.
 
-A panel of pixels is packed, then multiplied with all output channels of a block by the micro-kernel of
-:mod:`.conv_windows`, with its operands exchanged: what it takes for pixels are rows of weights.
+A panel of pixels is unfolded: for each tap of each channel, what the pixels meet. It is then multiplied with all output
+channels of a block by the micro-kernel of :mod:`.conv_windows`, with its operands exchanged: what it takes for pixels
+are rows of weights. Panels are runs of columns; those of points run on from one row to the next.
 """
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
 
 from ..codegen.body import Body
 from ..codegen.choices import choose
@@ -29,35 +32,91 @@ BLOCK = 1 << 14
 PRODUCTS = 400_000
 """Products of a unit, some ten microseconds: few, so that all threads get as many."""
 MOST_UNITS = 64
+TILES = 1
+"""Tiles of rows that are computed together where several panels are packed at once: each row is written elsewhere."""
+FEWEST_OUTPUTS = 16
+"""Output channels of a group below which unfolding windows would take longer than it saves."""
+DEEPEST = 160
+"""Products of a result beyond which unfolding takes longer than copying images and results into another order."""
+FULL = 0.75
+"""The part of a panel's columns that must exist."""
 
 
 def columns_call(convolution: Convolution, lowering: Lowering) -> Call | None:
-    """The kernel of a convolution, None if this way of computing does not suit it."""
+    """The kernel of a convolution of points, None if this way of computing does not suit it."""
     c, w = convolution, convolution.window
-    if target().registers > 16 or register_type(c.dtype) != c.dtype or not w.is_point or c.places.channels_last:
+    if not w.is_point or not _lies_in_columns(c):
         return None
     height, width = w.outputs
     views = c.places.strides("nchw")
     flat = all(v[2] == v[3] * width or height == 1 for v in (*views, c.image.strides[1:]))
+    if not flat or height * width < 2 * lanes_of(c.dtype) or c.outputs < 4:
+        return None
+    return _call(c, (1, height * width), lowering)
+
+
+def unfolded_call(convolution: Convolution, lowering: Lowering) -> Call | None:
+    """The kernel of a convolution with windows, None if it is better computed in another way.
+
+    That is better where channels are few: neither images nor results are copied into another order.
+    """
+    c, w = convolution, convolution.window
+    if w.is_point or not _lies_in_columns(c) or c.outputs < FEWEST_OUTPUTS:
+        return None
     columns = 2 * lanes_of(c.dtype)
-    if not flat or c.image.strides[4] != 1 or height * width < columns or c.outputs < 4:
+    width = w.outputs[1]
+    depth = c.channels * math.prod(w.taps)
+    if width < FULL * columns * -(-width // columns) or depth > DEEPEST:
         return None
-    weights = c.weights_view(lowering)
-    if weights.strides[2] != 1:
+    if w.taps[1] * columns * _bytes(c) > PANEL:
         return None
-    writer = _Writer(c, weights)
+    return _call(c, w.outputs, lowering)
+
+
+def _lies_in_columns(c: Convolution) -> bool:
+    if target().registers > 16 or register_type(c.dtype) != c.dtype or c.places.channels_last:
+        return False
+    return c.image.strides[4] == 1 or c.image.shape[4] == 1
+
+
+def _call(c: Convolution, plane: tuple[int, int], lowering: Lowering) -> Call | None:
+    weights = _weights(c, lowering)
+    if weights is None:
+        return None
+    writer = _Writer(c, weights, plane)
     return None if writer.program is None else writer.write()
+
+
+def _weights(c: Convolution, lowering: Lowering) -> View | None:
+    """The filter as [groups, outputs, channels * height * width], the last of which are neighbours."""
+    view = c.weights_view(lowering)
+    groups, outputs, *depth = view.shape
+    flat = view.reshaped((groups, outputs, math.prod(depth)))
+    if flat is not None and (flat.strides[2] == 1 or flat.shape[2] == 1):
+        return flat
+    if not c.filter.is_constant:
+        return None
+
+    def pack(array: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(c.weights_array(array)).reshape(groups, outputs, -1)
+
+    return lowering.packed(c.filter, ("columns", *c.weights_key()), pack)
+
+
+def _bytes(c: Convolution) -> int:
+    return 8 if c.dtype == "float64" else 4
 
 
 class _Writer:
     """Writes the kernel; a unit is some panels of pixels for a block of output channels."""
 
-    def __init__(self, convolution: Convolution, weights: View) -> None:
+    def __init__(self, convolution: Convolution, weights: View, plane: tuple[int, int]) -> None:
         self.c, self.weights = convolution, weights
         c = convolution
-        self.pixels = math.prod(c.window.outputs)
+        self.height, self.width = plane
+        self.depth = weights.shape[2]
         self.suffix = SUFFIX[c.dtype]
-        self.bytes = 8 if c.dtype == "float64" else 4
+        self.bytes = _bytes(c)
         lanes = lanes_of(c.dtype)
         most = (target().registers - 3) // 2
         rows = choose(range(most, 0, -1), lambda r: -(-c.outputs // r) * (max(2 * r, r + 2.5, 9.5) + 0.8))
@@ -69,18 +128,23 @@ class _Writer:
         self.program: Program | None = program_of(self.kernel, self.body, epilogue.root.output, self.bias, c.dtype)
 
     def _declared(self) -> tuple[Body, Value | None]:
+        """Everything over [n, rows of the plane, output channels, columns]."""
         bias, places = self.c.places.bias, self.c.places
-        body = places.epilogue.declare_over(self.kernel, [(v[0], v[1], v[3]) for v in places.strides("nchw")])
+        views = [(n, 0 if self.height == 1 else y, c, x) for n, c, y, x in places.strides("nchw")]
+        body = places.epilogue.declare_over(self.kernel, views)
         if bias is None:
             return body, None
-        return body, declare_bias(body, bias, (0, 0 if bias.shape[0] == 1 else bias.strides[0], 0))
+        return body, declare_bias(body, bias, (0, 0, 0 if bias.shape[0] == 1 else bias.strides[0], 0))
 
     def write(self) -> Call:
         kernel, c, tile = self.kernel, self.c, self.tile
-        panels, blocks = -(-self.pixels // tile.columns), -(-c.outputs // self.block)
-        wanted = max(1, min(MOST_UNITS, c.outputs * c.channels * self.pixels * c.batch * c.groups // PRODUCTS))
-        group = max(1, panels * c.batch * c.groups * blocks // wanted)
+        self.across = -(-self.width // tile.columns)
+        panels, blocks = self.height * self.across, -(-c.outputs // self.block)
+        stacks = c.batch * c.groups
+        wanted = max(1, min(MOST_UNITS, c.outputs * self.depth * self.height * self.width * stacks // PRODUCTS))
+        group = max(1, panels * stacks * blocks // wanted)
         sizes = {"n": c.batch, "g": c.groups, "b": blocks, "p": -(-panels // group)}
+        self.several = max(1, min(group, PANEL // (self.depth * tile.columns * self.bytes)))
         self._declare(panels, group)
         with kernel.block("for u in range(start, stop)"):
             names = [kernel.parameter(f"size_{name}", size) for name, size in sizes.items()]
@@ -90,56 +154,111 @@ class _Writer:
             kernel.line(f"rows = min({self.block}, outputs - first_row)")
             kernel.line("channel = g * outputs + first_row")
             kernel.line("plane = n * image_n + g * image_g")
-            self.body.start_row({0: "n", 1: "channel"})
-            with kernel.block("for q in range(p * group, min(p * group + group, panels))"):
-                kernel.line(f"column = q * {tile.columns}")
-                with kernel.block("for k in range(0, channels, chunk)"):
-                    kernel.line("length = min(chunk, channels - k)")
-                    self._pack()
-                    self._products()
-        points = c.batch * c.groups * c.outputs * self.pixels
-        tiles = c.batch * c.groups * panels * -(-c.outputs // tile.rows)
-        cost = tiles * tile.nanoseconds(c.channels) + points * self.body.cost_of_point()
+            kernel.line("last_q = min(p * group + group, panels)")
+            if self.several > 1:
+                self._several_panels()
+            else:
+                self._panel_by_panel()
+        points = stacks * c.outputs * self.height * self.width
+        tiles = stacks * panels * -(-c.outputs // tile.rows)
+        cost = tiles * tile.nanoseconds(self.depth) + points * self.body.cost_of_point()
         return kernel.call(math.prod(sizes.values()), cost)
 
+    def _panel_by_panel(self) -> None:
+        """A part of a panel after another, each for all rows of weights."""
+        kernel = self.kernel
+        with kernel.block("for q in range(p * group, last_q)"):
+            self._start_panel()
+            self.body.start_row({0: "n", 1: "y", 2: "channel"})
+            with kernel.block("for k in range(0, depth, chunk)"):
+                kernel.line("length = min(chunk, depth - k)")
+                self._pack("0")
+                self._products("0", "0", "rows")
+
+    def _several_panels(self) -> None:
+        """Some panels together for few rows at a time: results of many rows lie in as many pages of memory."""
+        kernel, together = self.kernel, self.tile.rows * TILES
+        kernel.line("k = 0")
+        kernel.line("length = depth")
+        with kernel.block(f"for first_q in range(p * group, last_q, {self.several})"):
+            kernel.line(f"next_q = min(first_q + {self.several}, last_q)")
+            with kernel.block("for q in range(first_q, next_q)"):
+                self._start_panel()
+                self._pack(f"(q - first_q) * depth * {self.tile.columns}")
+            with kernel.block(f"for r in range(0, rows, {together})"):
+                kernel.line("below = channel + r")
+                with kernel.block("for q in range(first_q, next_q)"):
+                    self._start_panel()
+                    self.body.start_row({0: "n", 1: "y", 2: "below"})
+                    self._products(f"(q - first_q) * depth * {self.tile.columns}", "r", f"min({together}, rows - r)")
+
+    def _start_panel(self) -> None:
+        self.kernel.line("y = q // across")
+        self.kernel.line(f"column = (q - y * across) * {self.tile.columns}")
+
     def _declare(self, panels: int, group: int) -> None:
-        kernel, c, tile = self.kernel, self.c, self.tile
+        kernel, c, tile, w = self.kernel, self.c, self.tile, self.c.window
         kernel.source("image", c.image)
         kernel.source("weights", self.weights)
-        most = PANEL // (tile.columns * self.bytes)
-        parts = -(-c.channels // most)
-        values = dict(zip(("image_n", "image_g", "image_c"), c.image.strides))
+        run = 1 if w.is_point else w.taps[1]
+        most = PANEL // (tile.columns * self.bytes) // run
+        parts = -(-self.depth // run // most)
+        values = dict(zip(("image_n", "image_g", "image_c", "image_y"), c.image.strides))
         values |= dict(zip(("weights_g", "weights_o"), self.weights.strides))
-        values |= {"channels": c.channels, "outputs": c.outputs, "pixels": self.pixels, "panels": panels}
-        values |= {"group": group, "chunk": -(-c.channels // parts)}
+        values |= {"depth": self.depth, "outputs": c.outputs, "width": self.width, "panels": panels}
+        values |= {"across": self.across, "group": group, "chunk": -(-self.depth // run // parts) * run}
+        if not w.is_point:
+            for axis, letter in enumerate("yx"):
+                values |= {f"taps_{letter}": w.taps[axis], f"stride_{letter}": w.strides[axis]}
+                values |= {f"dilation_{letter}": w.dilations[axis], f"begin_{letter}": w.begin[axis]}
+                values |= {f"input_{letter}": w.inputs[axis]}
         for name, value in values.items():
             kernel.parameter(name, value)
         kernel.line(f"block = stack_{BLOCK}()")
-        kernel.line(f"packed = stack_{most * tile.columns * self.bytes}()")
-        kernel.top(f"zero = const_{self.suffix}(0.0)")
+        kernel.line(f"packed = stack_{PANEL}()")
+        if not w.is_point:
+            kernel.top(f"zero = const_{self.suffix}(0.0)")
 
-    def _pack(self) -> None:
+    def _pack(self, first: str) -> None:
         """Pixels that do not exist are multiplied as zeros, and never stored."""
-        kernel, columns = self.kernel, self.tile.columns
-        kernel.line("source = plane + k * image_c + column")
-        moved = f"store_{self.suffix}(packed, i * {columns} + j, load_{self.suffix}(image, source + i * image_c + j))"
-        kernel.line(f"there = min({columns}, pixels - column)")
-        kernel.line("whole = 0")
-        with kernel.block(f"if there == {columns}"):
-            kernel.line("whole = length")
-        with kernel.block("for i in range(whole)"), kernel.block(f"for j in range({columns})"):
-            kernel.line(moved)
-        with kernel.block("for i in range(whole, length)"):
-            with kernel.block("for j in range(there)"):
-                kernel.line(moved)
-            with kernel.block(f"for j in range(there, {columns})"):
-                kernel.line(f"store_{self.suffix}(packed, i * {columns} + j, zero)")
+        kernel, columns, w = self.kernel, self.tile.columns, self.c.window
+        if w.is_point:
+            kernel.line("source = plane + k * image_c + column")
+            self._unfold(1, first, "source", "1", "length", "image_c", "0", "0", "width - column")
+            return
+        kernel.line("line = k // taps_x")
+        kernel.line("c = line // taps_y")
+        kernel.line("ky = line - c * taps_y")
+        kernel.line("left = column * stride_x - begin_x")
+        kernel.line("top = y * stride_y - begin_y")
+        kernel.line(f"first = {first}")
+        with kernel.block(f"for at in range(first, first + length * {columns}, taps_x * {columns})"):
+            kernel.line("at_y = top + ky * dilation_y")
+            with kernel.block("if at_y < 0 or at_y >= input_y"):
+                with kernel.block(f"for i in range(at, at + taps_x * {columns})"):
+                    kernel.line(f"store_{self.suffix}(packed, i, zero)")
+            with kernel.block("else"):
+                kernel.line("source = plane + c * image_c + at_y * image_y + left")
+                edges = ("dilation_x", "dilation_x", "-left", "input_x - left")
+                self._unfold(w.strides[1], "at", "source", "stride_x", "taps_x", *edges)
+            kernel.line("ky += 1")
+            with kernel.block("if ky == taps_y"):
+                kernel.line("ky = 0")
+                kernel.line("c += 1")
 
-    def _products(self) -> None:
+    def _unfold(self, stride: int, at: str, source: str, *operands: str) -> None:
+        tile = self.tile
+        name = f"unfold_{tile.vectors}x{tile.lanes}_{self.suffix}_s{stride if stride <= 2 else 0}"
+        self.kernel.line(f"{name}(packed, {at}, image, {source}, {', '.join(operands)})")
+
+    def _products(self, panel: str, row: str, rows: str) -> None:
+        """The micro-kernel for some rows of weights and a panel, which begins at an index of what is packed."""
         kernel, tile = self.kernel, self.tile
         assert self.program is not None
         program = self.program.arguments(self.body, "column")
         name = f"windows_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.suffix}_even4{self.program.name}"
-        operands = ["block", "weights", "g * weights_g + first_row * weights_o", "weights_o", "1", "k", "length"]
-        operands += ["packed", "0", "0", f"(rows + {tile.rows - 1}) // {tile.rows}", "k == 0", "k + length == channels"]
-        kernel.line(f"{name}({', '.join([*operands, 'rows', 'pixels - column', *program])})")
+        kernel.line(f"count = {rows}")
+        weights = f"g * weights_g + (first_row + {row}) * weights_o"
+        operands = ["block", "weights", weights, "weights_o", "1", "k", "length", "packed", panel, "0"]
+        operands += [f"(count + {tile.rows - 1}) // {tile.rows}", "k == 0", "k + length == depth"]
+        kernel.line(f"{name}({', '.join([*operands, 'count', 'width - column', *program])})")

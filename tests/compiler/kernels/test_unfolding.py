@@ -1,0 +1,69 @@
+"""Unfolded windows, against their definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from basalt.compiler.kernels.namespace import recipe
+from basalt.runtime.memory import aligned_empty
+
+from .loops import Kernel
+
+SOURCE = """
+def k(table, start, stop):
+    packed = ptr(table, 0)
+    image = ptr(table, 1)
+    at = par_i64(table, 2)
+    index = par_i64(table, 3)
+    stride = par_i64(table, 4)
+    taps = par_i64(table, 5)
+    step = par_i64(table, 6)
+    dilation = par_i64(table, 7)
+    low = par_i64(table, 8)
+    high = par_i64(table, 9)
+    {name}(packed, at, image, index, stride, taps, step, dilation, low, high)
+"""
+
+
+def full(count: int, dtype: type) -> np.ndarray:
+    """Sevens that lie as vectors do."""
+    array = aligned_empty(count * np.dtype(dtype).itemsize).view(dtype)
+    array[:] = 7
+    return array
+
+
+@pytest.mark.parametrize(("register", "dtype", "lanes"), [("f32", np.float32, 8), ("f64", np.float64, 4)])
+@pytest.mark.parametrize("stride", [1, 2, 5])
+def test_elements_that_windows_meet(register: str, dtype: type, lanes: int, stride: int) -> None:
+    """Only elements that exist are read: all others are NaN."""
+    kernel = Kernel(SOURCE.format(name=f"unfold_2x{lanes}_{register}_s{stride if stride <= 2 else 0}"))
+    for limits in [(1, 0, 10_000), (1, 2, 9), (3, -4, 14), (2, 0, 1), (1, 3, 3), (2, 7, 10_000)]:
+        check(kernel, dtype, lanes, stride, *limits)
+
+
+def check(kernel: Kernel, dtype: type, lanes: int, stride: int, dilation: int, low: int, high: int) -> None:
+    width, taps, first, at = 2 * lanes, 5, 40, 16
+    image = np.random.default_rng(0).uniform(-1, 1, 300).astype(dtype)
+    met = np.arange(300) - first
+    image[(met < low) | (met >= high)] = np.nan
+    packed = full(at + taps * width + 8, dtype)
+    kernel([packed, image, at, first, stride, taps, dilation, dilation, low, high], 0, 1)
+    places = np.arange(taps)[:, None] * dilation + np.arange(width) * stride
+    expected = np.where((places >= low) & (places < high), image[first + places], 0)
+    np.testing.assert_array_equal(packed[at : at + taps * width].reshape(taps, width), expected)
+    assert (packed[:at] == 7).all() and (packed[at + taps * width :] == 7).all()
+
+
+def test_steps_differ_from_dilations_where_taps_are_channels() -> None:
+    kernel = Kernel(SOURCE.format(name="unfold_1x8_f32_s1"))
+    image = np.arange(60, dtype=np.float32)
+    packed = full(24, np.float32)
+    kernel([packed, image, 0, 4, 1, 3, 20, 0, 0, 6], 0, 1)
+    rows = [[*range(start, start + 6), 0, 0] for start in (4, 24, 44)]
+    np.testing.assert_array_equal(packed.reshape(3, 8), rows)
+
+
+def test_other_names_are_none() -> None:
+    with pytest.raises(KeyError):
+        recipe("unfold_1x8_f32_s3")
