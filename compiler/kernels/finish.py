@@ -97,12 +97,16 @@ class Finisher:
         operators = self.finish.operators
         return len(operators) <= SHORT and all(op in _CHEAP for op, _ in operators)
 
-    def move(self, columns: ir.Value) -> None:
-        """Have blocks start some columns after the first place."""
+    def move(self, columns: ir.Value, rows: ir.Value | None = None) -> None:
+        """Have blocks start some columns after the first place, and some rows below it."""
+        if rows is None:
+            self.given = self.first
+        else:
+            self.move_down(rows)
         add = self.e.b.add
         self.given = [
             (kind, (given[0], add(given[1], columns), *given[2:]) if kind in "cxy" else given)
-            for kind, given in self.first
+            for kind, given in self.given
         ]
 
     def move_down(self, rows: ir.Value) -> None:

@@ -6,8 +6,8 @@ elements::
     packed[at + tap * width + i] = image[index + tap * step + i * stride]
 
 The operands, counted in elements: ``packed, at, image, index, stride, taps, step, dilation, low, high``. Only elements
-``low <= tap * dilation + i * stride < high`` exist; 0 stands for others. Strides of 1 and 2 stand in the name; a 0 there
-is any other, read element by element.
+``low <= tap * dilation + i * stride < high`` exist; 0 stands for others. Strides of 1 and 2 stand in the name; a 0
+there is any other, read element by element.
 """
 
 from __future__ import annotations

@@ -104,6 +104,7 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     from .conv_depthwise import depthwise_call, is_depthwise
     from .conv_grouped import grouped_call
     from .conv_lanes import lanes_call
+    from .conv_lines import lines_call
     from .conv_pixels import pixels_call
     from .conv_planes import is_filter_of_lines, planes_call
     from .conv_point import point_call
@@ -111,7 +112,11 @@ def conv2d(node: Node, lowering: Lowering) -> None:
     from .conv_winograd import winograd_call
     from .split_conv import split_conv_call
 
-    c = _with_neighbours(_convolution(lowering.epilogue(node), "oihw"), lowering)
+    c = _convolution(lowering.epilogue(node), "oihw")
+    if (call := lines_call(c, lowering)) is not None:
+        lowering.add(call)
+        return
+    c = _with_neighbours(c, lowering)
     call = split_conv_call(c, lowering) or winograd_call(c, lowering) or lanes_call(c, lowering)
     call = call or grouped_call(c, lowering)
     if call is None and is_filter_of_lines(c):

@@ -234,9 +234,9 @@ class _Writer:
         kernel.line(f"first = {first}")
         with kernel.block(f"for at in range(first, first + length * {columns}, taps_x * {columns})"):
             kernel.line("at_y = top + ky * dilation_y")
-            with kernel.block("if at_y < 0 or at_y >= input_y"):
-                with kernel.block(f"for i in range(at, at + taps_x * {columns})"):
-                    kernel.line(f"store_{self.suffix}(packed, i, zero)")
+            outside = kernel.block("if at_y < 0 or at_y >= input_y")
+            with outside, kernel.block(f"for i in range(at, at + taps_x * {columns})"):
+                kernel.line(f"store_{self.suffix}(packed, i, zero)")
             with kernel.block("else"):
                 kernel.line("source = plane + c * image_c + at_y * image_y + left")
                 edges = ("dilation_x", "dilation_x", "-left", "input_x - left")

@@ -22,7 +22,9 @@ from ..ir import Node, Value
 from .elementwise import decode
 from .geometry import Places, Window, arranged
 from .lanes import Windows
+from .lines import Planes
 from .pool_lanes import pool_lanes_call
+from .pool_lines import pool_lines_call
 from .pool_sliding import can_slide, elements_met, sliding_pool
 from .product import rounded
 
@@ -42,7 +44,8 @@ def pool(node: Node, lowering: Lowering) -> None:
     """A unit is one row of results: along the width, or the channels of one position."""
     writer = _Pool(node, lowering)
     windows = Windows(writer.image, writer.window, writer.places)
-    if call := pool_lanes_call(writer.op, windows, lowering):
+    planes = Planes(writer.image, writer.window, writer.places)
+    if call := pool_lanes_call(writer.op, windows, lowering) or pool_lines_call(writer.op, planes, lowering):
         lowering.add(call)
     elif can_slide(writer.image, writer.window, writer.places):
         lowering.add(sliding_pool(writer.op, writer.image, writer.window, writer.places, lowering))

@@ -23,11 +23,40 @@ Planar = Callable[[Tensor, Tensor, Sequence[Window]], Tensor]
 def conv(n: NodeContext) -> Tensor:
     x, weight, bias = n.tensor(0), n.tensor(1), n.optional(2)
     windows = windows_of(n, spatial_sizes(n, x), kernel_of(n, weight.shape[2:]))
+    if len(windows) == 3 and weight.shape[1] == 1 and groups_of(n) > 1 and all(w.length > 1 for w in windows):
+        return _slice_by_slice(n, x, weight, bias, windows)
     return convolve(n, x, weight, windows, partial(_conv2d, n, bias))
 
 
 def _conv2d(n: NodeContext, bias: Tensor | None, x: Tensor, weight: Tensor, windows: Sequence[Window]) -> Tensor:
     return n.emit("conv2d", x, weight, bias, groups=groups_of(n), **planar(windows))
+
+
+def _slice_by_slice(
+    n: NodeContext, x: Tensor, weight: Tensor, bias: Tensor | None, windows: Sequence[Window]
+) -> Tensor:
+    """A depthwise convolution along three axes: the sum of planar ones, one for each tap along the first axis.
+
+    With taps as channels its groups would have some channels, and one output: nothing for vectors to run over.
+    """
+    if weight.rank != x.rank:
+        raise n.error(f"the weight has rank {weight.rank}, expected the input's, {x.rank}")
+    window = windows[0]
+    x = _padded(n, x, window, None)
+    count = (x.shape[2] - window.extent) // window.stride + 1
+    if isinstance(count, int) and count < 1:
+        raise n.error(f"the window spans {window.extent} places, but the padded input has only {x.shape[2]}")
+    batch, channels, _, *rest = x.shape
+    x = n.transpose(x, (0, 2, 1, 3, 4))
+    total: Tensor | None = None
+    for tap in range(window.length):
+        part = n.slice(x, 1, tap * window.dilation, (count - 1) * window.stride + 1, window.stride)
+        part = n.reshape(part, (batch * count, channels, *rest))
+        taps = n.reshape(n.slice(weight, 2, tap, 1), (*weight.shape[:2], *weight.shape[3:]))
+        own = _conv2d(n, None if tap else bias, part, taps, windows[1:])
+        total = own if total is None else n.emit("add", total, own)
+    assert total is not None
+    return n.transpose(n.reshape(total, (batch, count, *total.shape[1:])), (0, 2, 1, 3, 4))
 
 
 def planar(windows: Sequence[Window]) -> dict[str, Any]:
@@ -72,6 +101,8 @@ def convolve(
     axes = moving_axes(x.shape[2:], windows)
     if len(axes) < len(windows) and (len(windows) > 2 or axes == [0]):
         return _convolve_along(n, x, weight, windows, axes, conv2d, zero)
+    if len(windows) > 2 and (y := _convolve_merged(n, x, weight, windows, conv2d, zero)) is not None:
+        return y
     if len(windows) == 1:
         row, taps = (*x.shape[:2], 1, x.shape[2]), (*weight.shape[:2], 1, weight.shape[2])
         y = conv2d(n.reshape(x, row), n.reshape(weight, taps), [POINT, *windows])
@@ -103,6 +134,37 @@ def _convolve_along(
     y = convolve(n, x, weight, [windows[i] for i in axes], conv2d, zero)
     sizes = dict(zip(axes, y.shape[2:]))
     return n.reshape(y, (*y.shape[:2], *[sizes.get(i, 1) for i in range(len(windows))]))
+
+
+def _convolve_merged(
+    n: NodeContext,
+    x: Tensor,
+    weight: Tensor,
+    windows: Sequence[Window],
+    conv2d: Planar,
+    zero: Tensor | None,
+) -> Tensor | None:
+    """The convolution with neighbouring axes of single taps as one axis; None if there are none."""
+    windows = list(windows)
+    for axis, window in enumerate(windows):
+        if window.length == 1 and window.stride > 1 and not window.begin and not window.end:
+            span = (window.count(x.shape[2 + axis]) - 1) * window.stride + 1
+            x, windows[axis] = n.slice(x, 2 + axis, 0, span, window.stride), POINT
+    pairs = [i for i in range(len(windows) - 1) if windows[i] == windows[i + 1] == POINT]
+    if not pairs:
+        return None
+    at = pairs[0]
+    sizes, taps = list(x.shape), list(weight.shape)
+    merged = n.reshape(x, (*sizes[: at + 2], sizes[at + 2] * sizes[at + 3], *sizes[at + 4 :]))
+    y = convolve(
+        n,
+        merged,
+        n.reshape(weight, (*taps[: at + 2], *taps[at + 3 :])),
+        [*windows[:at], POINT, *windows[at + 2 :]],
+        conv2d,
+        zero,
+    )
+    return n.reshape(y, (*y.shape[: at + 2], *sizes[at + 2 : at + 4], *y.shape[at + 3 :]))
 
 
 def _taps_as_channels(n: NodeContext, x: Tensor, window: Window) -> Tensor:
