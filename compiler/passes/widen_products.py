@@ -1,4 +1,4 @@
-"""Computes products and convolutions of float16 and bfloat16 from float32: kernels that convert as they read are slow.
+"""Computes products, convolutions and pools of narrow floats in float32: kernels that convert as they read are slow.
 
 Their sums are float32's in any case and rounded once, so that only the order of adding up differs. What stands between
 two of them becomes one kernel that converts, computes and converts back.
@@ -18,9 +18,12 @@ NARROW = ("float16", "bfloat16")
 FEWEST_ROWS = 4
 """Rows of a product below which it takes as long as its weights take to come, of which float32 has twice the bytes."""
 
+_POOLS = ("average_pool2d", "l2_pool2d", "max_pool2d")
+_OPERATORS = ("conv2d", "conv_transpose2d", "gemm", "matmul", *_POOLS)
+
 
 def widen_products(graph: Graph, context: Context) -> Graph:
-    """The graph with products and convolutions of narrow floats computed in float32 between casts."""
+    """The graph with products, convolutions and pools of narrow floats computed in float32 between casts."""
     return apply_rewrites(graph, context, _RULES, "widen_products")
 
 
@@ -33,13 +36,13 @@ def _has_rows(m: Match) -> bool:
 
 
 @rewrite(
-    op(("conv2d", "conv_transpose2d", "gemm", "matmul"), name="product"),
+    op(_OPERATORS, name="product"),
     only_if(_is_narrow),
     only_if(lambda m: len(m.output.shape) >= 2 and _has_rows(m)),
     exact=False,
 )
 def product_of_narrow_floats(m: Match, e: Emitter) -> Value:
-    """A float32 holds the product of two narrow floats, and sums are rounded once at the end either way."""
+    """A float32 holds a narrow float and the product of two, and sums are rounded once at the end either way."""
     wide = [None if v is None else _wide(v, e) for v in m.root.inputs]
     return e.cast(e.emit(m.root.op, *wide, **m.root.attrs), m.output.dtype)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from basalt.ops import Shape
+from basalt.ops import Dim, Shape
 
 from ..node import NodeContext
 from ..registry import onnx_op
@@ -15,6 +16,7 @@ from .windows import POINT, Window, groups_of, kernel_of, moving_axes, windows_o
 
 __all__ = ["convolve", "planar", "spatial_sizes"]
 
+NARROW = ("float16", "bfloat16")
 Planar = Callable[[Tensor, Tensor, Sequence[Window]], Tensor]
 """Convolves [n, c, h, w] with [o, c / groups, kh, kw]."""
 
@@ -24,7 +26,12 @@ def conv(n: NodeContext) -> Tensor:
     x, weight, bias = n.tensor(0), n.tensor(1), n.optional(2)
     windows = windows_of(n, spatial_sizes(n, x), kernel_of(n, weight.shape[2:]))
     if len(windows) == 3 and weight.shape[1] == 1 and groups_of(n) > 1 and all(w.length > 1 for w in windows):
-        return _slice_by_slice(n, x, weight, bias, windows)
+        dtype = x.dtype
+        if dtype in NARROW:
+            # Parts are added here, which must not round each time.
+            x, weight = n.cast(x, "float32"), n.cast(weight, "float32")
+            bias = None if bias is None else n.cast(bias, "float32")
+        return n.cast(_slice_by_slice(n, x, weight, bias, windows), dtype)
     return convolve(n, x, weight, windows, partial(_conv2d, n, bias))
 
 
@@ -43,9 +50,7 @@ def _slice_by_slice(
         raise n.error(f"the weight has rank {weight.rank}, expected the input's, {x.rank}")
     window = windows[0]
     x = _padded(n, x, window, None)
-    count = (x.shape[2] - window.extent) // window.stride + 1
-    if isinstance(count, int) and count < 1:
-        raise n.error(f"the window spans {window.extent} places, but the padded input has only {x.shape[2]}")
+    count = _count(n, replace(window, begin=0, end=0), x.shape[2])
     batch, channels, _, *rest = x.shape
     x = n.transpose(x, (0, 2, 1, 3, 4))
     total: Tensor | None = None
@@ -110,14 +115,22 @@ def convolve(
     if len(windows) == 2:
         return conv2d(x, weight, windows)
     window = windows[0]
-    count = window.count(x.shape[2])
-    if isinstance(count, int) and count < 1:
-        raise n.error(f"the window spans {window.extent} places, but the padded input has only {x.shape[2]}")
+    count = _count(n, window, x.shape[2])
     slices = _taps_as_channels(n, _padded(n, x, window, zero), window)
     outputs, depth, length, *kernel = weight.shape
     y = convolve(n, slices, n.reshape(weight, (outputs, depth * length, *kernel)), windows[1:], conv2d, zero)
     y = n.reshape(y, (x.shape[0], count, *y.shape[1:]))
     return n.transpose(y, (0, 2, 1, *range(3, y.rank)))
+
+
+def _count(n: NodeContext, window: Window, size: Dim) -> Dim:
+    """How many windows lie along an axis of some size: one or more."""
+    count = window.count(size)
+    if isinstance(count, int) and count < 1:
+        raise n.error(
+            f"the window spans {window.extent} places, but the padded input has only {size + window.begin + window.end}"
+        )
+    return count
 
 
 def _convolve_along(
@@ -147,6 +160,7 @@ def _convolve_merged(
     """The convolution with neighbouring axes of single taps as one axis; None if there are none."""
     windows = list(windows)
     for axis, window in enumerate(windows):
+        _count(n, window, x.shape[2 + axis])
         if window.length == 1 and window.stride > 1 and not window.begin and not window.end:
             span = (window.count(x.shape[2 + axis]) - 1) * window.stride + 1
             x, windows[axis] = n.slice(x, 2 + axis, 0, span, window.stride), POINT

@@ -110,6 +110,8 @@ def _overlapped(n: NodeContext, parts: Tensor, spread: _Spread) -> Tensor:
     """[n, o, taps, size, ...]: the slices that each tap gives, added up where the window puts them."""
     batch, channels, _, size, *rest = parts.shape
     window, reach = spread.window, spread.reach(size)
+    if window.dilation == 1 and window.stride > 1:
+        return _fitted(n, _interleaved(n, parts, window), spread)
     total: Tensor | None = None
     for tap in range(window.length):
         part = n.reshape(n.slice(parts, 2, tap, 1), (batch, channels, size, *rest))
@@ -119,6 +121,21 @@ def _overlapped(n: NodeContext, parts: Tensor, spread: _Spread) -> Tensor:
         total = placed if total is None else n.emit("add", total, placed)
     assert total is not None
     return _fitted(n, total, spread)
+
+
+def _interleaved(n: NodeContext, parts: Tensor, window: Window) -> Tensor:
+    """As :func:`_overlapped`, nothing cut: taps within a stride lie beside each other, and only others are added up."""
+    stride, count = window.stride, -(-window.length // window.stride)
+    parts = _pad_axis(n, parts, 0, count * stride - window.length)
+    batch, channels, _, size, *rest = parts.shape
+    total: Tensor | None = None
+    for j in range(count):
+        beside = n.transpose(n.slice(parts, 2, j * stride, stride), (0, 1, 3, 2, *range(4, parts.rank)))
+        part = n.reshape(beside, (batch, channels, size * stride, *rest))
+        placed = _pad_axis(n, part, j * stride, (count - 1 - j) * stride)
+        total = placed if total is None else n.emit("add", total, placed)
+    assert total is not None
+    return total
 
 
 def _stretched(n: NodeContext, x: Tensor, stride: int) -> Tensor:

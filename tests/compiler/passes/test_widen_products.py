@@ -63,6 +63,19 @@ def test_convolutions(dtype: str, op: str) -> None:
     np.testing.assert_allclose(wide, plain, rtol=2e-3 if dtype == "float16" else 2e-2, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("op", ["average_pool2d", "l2_pool2d", "max_pool2d"])
+def test_pools(dtype: str, op: str) -> None:
+    m = Maker()
+    x = m.input("x", dtype, (1, 3, 12, 20))
+    y = getattr(m, op)(x, window_dimensions=(3, 3), padding=(1, 1, 1, 1), strides=(2, 2))
+    graph = widened(m, y=y)
+    assert operators(graph) == ["cast", op, "cast"]
+    feeds = {"x": numbers(3, (1, 3, 12, 20), dtype)}
+    wide, plain = (compiled(g, m.constants, feeds)["y"].astype(np.float32) for g in (graph, m.graph(y=y)))
+    np.testing.assert_allclose(wide, plain, rtol=1e-3 if dtype == "float16" else 8e-3, atol=0)
+
+
 def test_what_follows_is_a_kernel_of_its_own_and_casts_are_shared() -> None:
     m = Maker()
     x = m.input("x", "float16", (8, 16))

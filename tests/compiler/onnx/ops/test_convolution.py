@@ -120,6 +120,51 @@ def test_convolution_in_all_types(rank: int, dtype: str, version: int) -> None:
     np.testing.assert_array_equal(y, expected.astype(kind))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("multiplier", [1, 2])
+def test_depthwise_convolution_along_three_axes(dtype: str, multiplier: int) -> None:
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
+    x = numbers(2, 5, 6, 5, 9, dtype=kind)
+    w, bias = numbers(5 * multiplier, 1, 3, 2, 3, dtype=kind, seed=1), numbers(5 * multiplier, dtype=kind, seed=2)
+    pads, strides, dilations = [1, 0, 1, 2, 1, 1], [2, 1, 1], [2, 1, 1]
+    attributes = {"pads": pads, "strides": strides, "dilations": dilations, "group": 5}
+    y = run("Conv", 22, x, w, bias, compiled=dtype == "float32", **attributes)
+    expected = convolve(x, w, strides, pads, dilations, 5) + bias.astype(np.float64).reshape(-1, 1, 1, 1)
+    assert y.dtype == kind
+    np.testing.assert_array_equal(y, expected.astype(kind))
+
+
+def test_a_depthwise_convolution_that_does_not_fit() -> None:
+    with pytest.raises(BasaltError, match="the window spans 5 places, but the padded input has only 2"):
+        run("Conv", 22, numbers(1, 3, 2, 4, 4), numbers(3, 1, 5, 2, 2), compiled=False, group=3)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "pads", "strides"),
+    [
+        ([1, 1, 1], [0] * 6, [1, 1, 1]),
+        ([1, 1, 1], [0] * 6, [2, 1, 3]),
+        ([3, 1, 1], [1, 0, 0, 1, 0, 0], [2, 1, 1]),
+        ([1, 1, 3], [0, 0, 1, 0, 0, 0], [1, 1, 1]),
+        ([1, 3, 1], [0, 1, 0, 0, 1, 1], [1, 2, 2]),
+        ([1, 1, 1], [0, 1, 0, 0, 0, 0], [1, 1, 1]),
+        ([1, 2, 2], [0] * 6, [3, 1, 1]),
+    ],
+)
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_axes_of_single_taps(kernel: list[int], pads: list[int], strides: list[int], symbolic: bool) -> None:
+    """They are one axis, once a stride has cut it."""
+    x, w = numbers(2, 4, 5, 4, 6), numbers(6, 2, *kernel, seed=1)
+    same("Conv", x, w, numbers(6, seed=2), pads=pads, strides=strides, group=2, compiled=True, symbolic=symbolic)
+
+
+@pytest.mark.parametrize(("length", "stride"), [(2, 2), (4, 2), (5, 3), (2, 3), (3, 1)])
+def test_transposed_convolutions_interleave_what_does_not_overlap(length: int, stride: int) -> None:
+    x, w = numbers(2, 3, 4, 3, 5), numbers(3, 2, length, 2, 2, seed=1)
+    pads = [0, 1, 0, min(1, length - 1), 0, 0]
+    same("ConvTranspose", x, w, numbers(2, seed=2), pads=pads, strides=[stride, 2, 1], compiled=True)
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3, 4])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("version", VERSIONS)
