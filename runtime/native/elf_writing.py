@@ -123,8 +123,8 @@ def _file(kind: int, parts: Sequence[_Part], segments: Sequence[tuple[int, int, 
     table = len(content)
     content += bytes(_SECTION.size)
     for part, start in zip(parts, starts):
-        place = (part.flags, part.address, part.position, part.size)
-        content += _SECTION.pack(start, part.kind, *place, part.link, part.info, 16, part.entry_size)
+        extent = (part.flags, part.address, part.position, part.size)
+        content += _SECTION.pack(start, part.kind, *extent, part.link, part.info, 16, part.entry_size)
     content += _SECTION.pack(starts[-1], _STRTAB, 0, 0, end, len(names), 0, 0, 1, 0)
     ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
     first = _HEADER.size if segments else 0

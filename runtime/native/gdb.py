@@ -92,6 +92,12 @@ def _tell(library: ctypes.CDLL, action: int, entry: _Entry) -> None:
     library[_FUNCTION]()
 
 
+def _unlock() -> None:
+    """A child has none of the threads that may have held the lock."""
+    global _lock
+    _lock = threading.RLock()
+
+
 @functools.cache
 def _library() -> ctypes.CDLL | None:
     """A library with gdb's two symbols, in memory: gdb reads it through /proc while this process lives."""
@@ -101,6 +107,7 @@ def _library() -> ctypes.CDLL | None:
     try:
         file = os.memfd_create("basalt-gdb", os.MFD_CLOEXEC)
         os.write(file, content)
+        os.register_at_fork(after_in_child=_unlock)
         return ctypes.CDLL(f"/proc/{os.getpid()}/fd/{file}")
     except (OSError, AttributeError) as error:
         print(f"basalt: gdb cannot be told of kernels: {error}", file=sys.stderr)

@@ -53,7 +53,7 @@ class CodePages:
 
     def array(self) -> np.ndarray:
         """The bytes to write to, before they are protected; the caller lets go of it before this object goes."""
-        return np.frombuffer((ctypes.c_uint8 * self.size).from_address(self.address), np.uint8)
+        return np.frombuffer(memoryview((ctypes.c_uint8 * self.size).from_address(self.address)), np.uint8)
 
     def protect(self, areas: Iterable[Area]) -> None:
         """Sets each area's protection. Raises UnsupportedError where the system forbids executable memory."""
