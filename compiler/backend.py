@@ -20,7 +20,7 @@ __all__ = ["InterpretedProgram", "Plan", "Runnable", "plan_program"]
 SECONDS_PER_KERNEL = 0.1
 """What a kernel takes to compile, about (measured: 0.03 to 0.1 s on one core)."""
 SECONDS_OF_EXECUTOR = 1.5
-"""What the executor takes, once a machine, with importing Numba."""
+"""What the executor takes, once a machine, with importing llvmlite."""
 
 
 class Runnable(Protocol):
@@ -80,9 +80,11 @@ class _CompiledPlan:
     def __init__(self, spec: ProgramSpec, threads: int | None) -> None:
         from basalt.runtime.kernel_cache import CACHE
 
-        from .codegen.compile import missing
+        from .codegen.compile import missing, require_native
         from .codegen.fingerprint import executor_key
 
+        # Asked here, since another thread, whose current target is another, may finish the plan.
+        require_native("make a program to run")
         self._spec = spec
         self._threads = threads
         self.seconds = SECONDS_PER_KERNEL * missing(spec.kernels)
@@ -101,7 +103,7 @@ def plan_program(graph: Graph, constants: Constants, threads: int | None) -> Pla
     """The program of a graph whose sizes are all known, its kernels written but not compiled.
 
     Raises:
-        UnsupportedError: for an operator without a kernel.
+        UnsupportedError: for an operator without a kernel, and while compiling for another target than this machine.
     """
     if debug.enabled("interpret"):
         return InterpretedProgram(graph, constants)

@@ -74,9 +74,9 @@ class Executable:
         self._program: Runnable | None = None
         self._programs = ProgramCache(self._plan, _eager(eager), max_programs)
         self._ready = self._programs.ready
-        self._choices: Choices | None = None
+        self._choices: dict[str, Choices] = {}
         self._canonical = canonical
-        self._canonical_spec: ProgramSpec | None = None
+        self._canonical_specs: dict[str, ProgramSpec] = {}
         self._output_shapes: dict[Any, dict[str, tuple[int, ...]]] = {}
 
     @property
@@ -337,14 +337,12 @@ class Executable:
     def _similar(self) -> AbstractContextManager[None]:
         """What has programs follow the choices of the first one, or of the canonical sizes."""
         from .codegen.choices import Choices, remembering
+        from .kernels.target import target
 
         if self._canonical is not None:
             self.canonical_spec()
-            assert self._choices is not None
-            return remembering(self._choices.following())
-        if self._choices is None:
-            self._choices = Choices()
-        return remembering(self._choices)
+            return remembering(self._choices[target().name].following())
+        return remembering(self._choices.setdefault(target().name, Choices()))
 
     def canonical_spec(self) -> ProgramSpec:
         """The program of the canonical sizes: written, not compiled.
@@ -355,14 +353,16 @@ class Executable:
         """
         if self._canonical is None:
             raise ValidationError(f"{self!r} has no canonical sizes")
-        if self._canonical_spec is None:
-            from .codegen.choices import Choices, remembering
+        from .codegen.choices import Choices, remembering
+        from .kernels.target import target
 
+        name = target().name
+        if name not in self._canonical_specs:
             choices = Choices()
             with remembering(choices):
                 spec = program_spec(self._specialized(self._canonical), self._constants)
-            self._choices, self._canonical_spec = choices, spec
-        return self._canonical_spec
+            self._choices[name], self._canonical_specs[name] = choices, spec
+        return self._canonical_specs[name]
 
     def check_usable(self, what: str) -> None:
         """Raise InvalidStateError, starting with ``what``, if the graph was destroyed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from ..kernels.target import byte_products, target
+from ..kernels.target import native_target
 
 __all__ = ["TRIAD", "compile_loops", "operations_a_turn"]
 
@@ -17,7 +17,7 @@ _DOT = "llvm.x86.avx512.vpdpbusd.512"
 
 def operations_a_turn() -> dict[str, int]:
     """The loops of arithmetic by the data type that they compute in, with the operations of one turn of each."""
-    bits, chains = target().bits, _chains()
+    bits, chains = native_target().bits, _chains()
     counts = {name: 2 * chains * _UNROLLED * (bits // width) for name, width in (("float32", 32), ("float64", 64))}
     if _has_dots():
         counts["int8"] = 2 * chains * _UNROLLED * 64
@@ -26,11 +26,10 @@ def operations_a_turn() -> dict[str, int]:
 
 def compile_loops() -> bytes:
     """Object code for this CPU: ``NAME(buffer, turns)`` for each data type, and ``triad(a, b, c, count)``."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    processor = native_target().processor
     module = ir.Module("basalt.peaks")
-    module.triple = llvm.get_process_triple()
-    lanes = target().bits // 32
+    module.triple = processor.triple
+    lanes = native_target().bits // 32
     _arithmetic(module, "float32", ir.VectorType(ir.FloatType(), lanes))
     _arithmetic(module, "float64", ir.VectorType(ir.DoubleType(), lanes // 2))
     if _has_dots():
@@ -38,25 +37,17 @@ def compile_loops() -> bytes:
     _triad(module, ir.VectorType(ir.FloatType(), lanes))
     parsed = llvm.parse_assembly(str(module))
     parsed.verify()
-    machine = llvm.Target.from_triple(module.triple).create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
-        opt=2,
-        reloc="static",
-        codemodel="jitdefault",
-        jit=True,
-    )
-    code: bytes = machine.emit_object(parsed)
+    code: bytes = processor.machine().emit_object(parsed)
     return code
 
 
 def _chains() -> int:
     """Sums that grow side by side: enough to hide the latency of an addition, and all in registers."""
-    return 24 if target().registers >= 32 else 12
+    return 24 if native_target().registers >= 32 else 12
 
 
 def _has_dots() -> bool:
-    return byte_products() == "vnni" and target().bits == 512
+    return native_target().byte_products == "vnni" and native_target().bits == 512
 
 
 def _arithmetic(module: ir.Module, name: str, vector: ir.VectorType) -> None:

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from llvmlite import ir
-from numba.core import types
 
 from basalt.errors import BasaltError
 
+from ..kernels import types
 from ..kernels.emit import I64, Emitter, Features, Recipe
 from ..kernels.expressions import Expression, Typed, as_boolean, is_simple
 from .interleaving import ask_for_interleaving
@@ -73,7 +73,7 @@ class _Translator:
     function: ir.Function
     recipes: Mapping[str, Recipe]
     features: Features
-    variables: dict[str, tuple[ir.AllocaInstr, object]] = field(default_factory=dict)
+    variables: dict[str, tuple[ir.AllocaInstr, types.Type]] = field(default_factory=dict)
     loops: list[_Loop] = field(default_factory=list)
 
     def write(self, function: ast.FunctionDef) -> None:

@@ -1,8 +1,8 @@
 """Worker processes that compile kernels beside this one, where many are missing.
 
-Numba and LLVM hold the interpreter's lock while they compile, so that threads do not help. A worker is this Python
-again with the same module path; it is sent kernels' source and gives object code back. Whatever goes wrong with one
-(it cannot be started, dies, or compiles for another processor) only means that its kernels are compiled here.
+Compiling holds the interpreter's lock, here and in LLVM, so that threads do not help. A worker is this Python again
+with the same module path; it is sent kernels' source and gives object code back. Whatever goes wrong with one (it
+cannot be started, dies, or compiles for another target) only means that its kernels are compiled here.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from basalt.runtime.cache_files import KernelKey
 from basalt.runtime.cpus import usable_cores
 from basalt.runtime.spec import KernelCode
 
+from ..kernels.target import Target, compiling_for, target
 from .fingerprint import kernel_key, settings_key
 
 Keep = Callable[[KernelKey, bytes], None]
@@ -32,7 +33,7 @@ Keep = Callable[[KernelKey, bytes], None]
 __all__ = ["Workers", "serve", "worker_count", "workers_for"]
 
 FEWEST = 8
-"""Missing kernels for which a worker pays: starting one, with Numba, takes as long as several kernels."""
+"""Missing kernels for which a worker pays: starting one takes as long as several kernels."""
 _MOST = 8
 _HEAD = struct.Struct("<cI")
 _CODE, _ERROR = b"c", b"e"
@@ -62,10 +63,11 @@ def workers_for(codes: Sequence[KernelCode], keep: Keep) -> Iterator[Workers]:
 
 
 class Workers:
-    """A queue of kernels that worker processes and the caller take from."""
+    """A queue of kernels that worker processes and the caller take from, all for what is the current target now."""
 
     def __init__(self, codes: Sequence[KernelCode], count: int, keep: Keep) -> None:
         self._keep = keep
+        self._target = target()
         self._queue = deque(codes)
         self._changed = threading.Condition()
         self._in_hand = 0
@@ -103,11 +105,11 @@ class Workers:
     def _feed(self) -> None:
         """Serve one worker for as long as there are kernels; runs in a thread of its own."""
         with contextlib.suppress(OSError, ValueError, EOFError, struct.error):
-            process = _start()
+            process = _start(self._target)
             with process, self._registered(process):
                 assert process.stdin is not None and process.stdout is not None
                 kind, greeting = _receive(process.stdout)
-                if kind == _CODE and greeting.decode() == settings_key():
+                if kind == _CODE and greeting.decode() == settings_key(self._target):
                     self._feed_process(process.stdin, process.stdout)
 
     @contextmanager
@@ -149,12 +151,15 @@ class Workers:
         _send(requests, _CODE, json.dumps([code.key, code.source, code.names, code.label]).encode())
         kind, content = _receive(answers)
         if kind == _CODE:
-            self._keep(kernel_key(code), content)
+            self._keep(kernel_key(code, self._target), content)
         return kind == _CODE
 
 
 def serve() -> None:
-    """What a worker does: compiles the kernels that come on standard input until it ends."""
+    """What a worker does: compiles the kernels that come on standard input until it ends.
+
+    It compiles for the target that its second argument names.
+    """
     import signal
 
     # Ctrl-C goes to the whole group of processes; the one that started this one decides what it means.
@@ -164,8 +169,8 @@ def serve() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     from .object_code import compile_source
 
-    _send(answers, _CODE, settings_key().encode())
-    with contextlib.suppress(EOFError, BrokenPipeError):
+    with compiling_for(sys.argv[2]), contextlib.suppress(EOFError, BrokenPipeError):
+        _send(answers, _CODE, settings_key().encode())
         while True:
             _, content = _receive(requests)
             key, source, names, label = json.loads(content)
@@ -177,9 +182,9 @@ def serve() -> None:
                 _send(answers, _CODE, code)
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(goal: Target) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", _COMMAND, json.dumps(sys.path)],
+        [sys.executable, "-c", _COMMAND, json.dumps(sys.path), goal.name],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -12,9 +12,8 @@ from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
 
-from basalt.compiler.kernels import division, lanes, power, rounding
+from basalt.compiler.kernels import division, lanes, power, rounding, types
 from basalt.compiler.kernels.emit import I1, INTEGERS, REGISTERS, Emitter, Recipe, Scalar
 
 __all__ = ["recipes"]
@@ -144,8 +143,8 @@ def _widen_boolean(e: Emitter, condition: ir.Value) -> ir.Value:
 
 
 def _float_recipes(t: Scalar) -> dict[str, Recipe]:
-    def of(arity: int, emit: Any, result: Any = t.numba) -> Recipe:
-        return Recipe(result, (t.numba,) * arity, emit)
+    def of(arity: int, emit: Any, result: Any = t.type) -> Recipe:
+        return Recipe(result, (t.type,) * arity, emit)
 
     # Minimum and maximum are IEEE 754-2019's: NaN if either operand is, and -0 < +0.
     named = {"max": "llvm.maximum", "min": "llvm.minimum", "abs": "llvm.fabs", "sqrt": "llvm.sqrt"}
@@ -174,8 +173,8 @@ def _float_recipes(t: Scalar) -> dict[str, Recipe]:
 
 
 def _integer_recipes(t: Scalar) -> dict[str, Recipe]:
-    def of(arity: int, emit: Any, result: Any = t.numba) -> Recipe:
-        return Recipe(result, (t.numba,) * arity, emit)
+    def of(arity: int, emit: Any, result: Any = t.type) -> Recipe:
+        return Recipe(result, (t.type,) * arity, emit)
 
     prefix = "s" if t.signed else "u"
     found = {name: of(2, partial(_operation, name, ())) for name in ("add", "sub", "mul")}
@@ -216,6 +215,6 @@ def recipes() -> dict[str, Recipe]:
     found = _logic()
     for suffix, t in REGISTERS.items():
         own = _float_recipes(t) if t.floating else _integer_recipes(t)
-        own["select"] = Recipe(t.numba, (types.boolean, t.numba, t.numba), _select)
+        own["select"] = Recipe(t.type, (types.boolean, t.type, t.type), _select)
         found |= {f"{name}_{suffix}": recipe for name, recipe in own.items()}
     return found

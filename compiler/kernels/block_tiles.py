@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import F32, I8, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import counted, internal_function
 from basalt.compiler.kernels.target import SPLIT

@@ -28,8 +28,8 @@ from functools import partial
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I8, I16, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import POINTER, counted, internal_function
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from functools import partial
 
 from llvmlite import ir
-from numba.core import types
 
-from basalt.compiler.kernels import half
+from basalt.compiler.kernels import half, types
 from basalt.compiler.kernels.emit import F32, F64, I32, INTEGERS, REGISTERS, Emitter, Recipe, Scalar
 
 __all__ = ["recipes"]
@@ -99,7 +98,7 @@ def recipes() -> dict[str, Recipe]:
     """Every ``cast_*`` and ``round_*``."""
     registers = REGISTERS | STORAGE
     found = {
-        f"cast_{source}_{destination}": Recipe(to.numba, (of.numba,), partial(_cast, source, destination))
+        f"cast_{source}_{destination}": Recipe(to.type, (of.type,), partial(_cast, source, destination))
         for source, of in registers.items()
         for destination, to in registers.items()
     }

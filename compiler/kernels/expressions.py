@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
-from numba.core.errors import TypingError
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I64, Emitter, Recipe
+from basalt.compiler.kernels.types import Integer, Type, TypingError
 
 __all__ = ["Expression", "Typed", "as_boolean", "converted", "is_simple"]
 
@@ -39,8 +39,8 @@ def is_simple(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) or (isinstance(node, ast.Constant) and isinstance(node.value, (int, float)))
 
 
-Typed = tuple[Any, Any]
-"""An LLVM value (None while only types are asked for) and its Numba type."""
+Typed = tuple[Any, Type]
+"""An LLVM value (None while only types are asked for) and its type."""
 
 
 class Expression:
@@ -134,18 +134,18 @@ class Expression:
     def _operand(self, node: ast.expr, names: Mapping[str, Typed]) -> ir.Value:
         return self.integer(*self.visit(node, names))
 
-    def integer(self, value: ir.Value, type_: Any) -> ir.Value:
-        if not isinstance(type_, types.Integer) or getattr(type_, "bitwidth", None) != 64:
+    def integer(self, value: ir.Value, type_: Type) -> ir.Value:
+        if not isinstance(type_, Integer) or type_.bitwidth != 64:
             raise TypingError(f"arithmetic on {type_}, expected 64-bit integers")
         return value
 
 
-def as_boolean(b: ir.IRBuilder, value: ir.Value, type_: Any) -> ir.Value:
+def as_boolean(b: ir.IRBuilder, value: ir.Value, type_: Type) -> ir.Value:
     """Whether a value counts as true, as an ``i1``."""
     return converted(b, value, type_, types.boolean)
 
 
-def converted(b: ir.IRBuilder, value: ir.Value, type_: Any, to: Any) -> ir.Value:
+def converted(b: ir.IRBuilder, value: ir.Value, type_: Type, to: Type) -> ir.Value:
     """A number as one of another type, as C converts it.
 
     Raises:
@@ -153,30 +153,25 @@ def converted(b: ir.IRBuilder, value: ir.Value, type_: Any, to: Any) -> ir.Value
     """
     if type_ == to or isinstance(value.type, ir.PointerType):
         return _same(value, type_, to)
-    numbers: dict[Any, Any] = {types.boolean: types.uint8}
+    numbers: dict[Type, Type] = {types.boolean: types.uint8}
     before, after = (numbers.get(t, t) for t in (type_, to))
     if to == types.boolean:
         zero = ir.Constant(value.type, 0)
-        return (
-            b.icmp_signed("!=", value, zero)
-            if isinstance(before, types.Integer)
-            else b.fcmp_unordered("!=", value, zero)
-        )
-    is_whole, becomes_whole = isinstance(before, types.Integer), isinstance(after, types.Integer)
-    if is_whole and becomes_whole:
+        return b.icmp_signed("!=", value, zero) if isinstance(before, Integer) else b.fcmp_unordered("!=", value, zero)
+    if isinstance(before, Integer) and isinstance(after, Integer):
         width = ir.IntType(after.bitwidth)
         if width.width <= value.type.width:
             return b.trunc(value, width) if width.width < value.type.width else value
         return b.sext(value, width) if before.signed and type_ != types.boolean else b.zext(value, width)
     result = {types.float32: ir.FloatType(), types.float64: ir.DoubleType()}.get(after)
-    if is_whole and result is not None:
+    if isinstance(before, Integer) and result is not None:
         return b.sitofp(value, result) if before.signed and type_ != types.boolean else b.uitofp(value, result)
     if before in (types.float32, types.float64) and result is not None:
         return b.fpext(value, result) if after == types.float64 else b.fptrunc(value, result)
     raise TypingError(f"{type_} given, expected {to}")
 
 
-def _same(value: ir.Value, type_: Any, to: Any) -> ir.Value:
+def _same(value: ir.Value, type_: Type, to: Type) -> ir.Value:
     if type_ != to:
         raise TypingError(f"{type_} given, expected {to}")
     return value

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I64, REGISTERS, Emitter
 from basalt.compiler.kernels.loops import counted
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
@@ -45,9 +45,9 @@ class Finish:
     stored: tuple[int, ...]
 
     def types(self, register: str) -> list[Any]:
-        """The Numba types of a program's arguments."""
+        """The types of a program's arguments."""
         index, pointer = types.intp, types.voidptr
-        kinds = {"c": [pointer, index], "k": [REGISTERS[register].numba]}
+        kinds = {"c": [pointer, index], "k": [REGISTERS[register].type]}
         each = [pointer, index, index]
         return [t for kind in [*self.operands, *("y" * len(self.stored))] for t in kinds.get(kind, each)]
 

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I64, REGISTERS, Emitter, Recipe
 from basalt.compiler.kernels.loops import internal_function
 from basalt.compiler.kernels.tiles import LOOPS, Tile, TileWriter

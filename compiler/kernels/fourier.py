@@ -25,8 +25,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import FLOATS, I8, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.fourier_butterflies import Complex, butterfly, times
 from basalt.compiler.kernels.fourier_shuffles import parted, stores

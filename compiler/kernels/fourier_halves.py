@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import FLOATS, I64, Emitter, Recipe
 from basalt.compiler.kernels.fourier_butterflies import Complex, times
 from basalt.compiler.kernels.fourier_shuffles import joined, parted, reversed_lanes
@@ -42,7 +42,7 @@ def recipe(name: str) -> Recipe:
     if match is None:
         raise KeyError(name)
     kind, lanes, register = match.groups()
-    index, pointer, number = types.intp, types.voidptr, FLOATS[register].numba
+    index, pointer, number = types.intp, types.voidptr, FLOATS[register].type
     operands = {
         "real": (pointer, index, index, pointer, index, pointer, index, number, index),
         "half": (pointer, index, pointer, index, index, pointer, index, number, index),

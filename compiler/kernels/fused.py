@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import errors
 from numba.core.typing import signature
 from numba.extending import intrinsic
 
-from basalt.compiler.kernels.emit import Emitter, Recipe, features_of
+from basalt.compiler.kernels.emit import Emitter, Recipe
 from basalt.compiler.kernels.expressions import Expression
+from basalt.compiler.kernels.intrinsics import numba_type, type_of
+from basalt.compiler.kernels.target import native_target
+from basalt.compiler.kernels.types import TypingError
 
 __all__ = ["fused"]
 
@@ -63,16 +66,20 @@ def _intrinsic(text: str, count: int, recipes: _Recipes) -> Any:
     tree = ast.parse(text, mode="eval").body
 
     def definition(typing: Any, *operands: Any) -> Any:
-        given = [types.unliteral(t) for t in operands]
-        environment = {f"a{i}": (None, t) for i, t in enumerate(given)}
-        _, result = Expression(recipes.recipes, None).visit(tree, environment)
+        try:
+            given = [type_of(t) for t in operands]
+            environment = {f"a{i}": (None, t) for i, t in enumerate(given)}
+            _, result = Expression(recipes.recipes, None).visit(tree, environment)
+        except TypingError as error:
+            raise errors.TypingError(str(error)) from error
 
         def lower(context: Any, builder: ir.IRBuilder, _: Any, values: Any) -> Any:
             inside = {f"a{i}": (v, t) for i, (v, t) in enumerate(zip(values, given))}
-            value, _ = Expression(recipes.recipes, Emitter(builder, features_of(context))).visit(tree, inside)
+            emitter = Emitter(builder, native_target().features)
+            value, _ = Expression(recipes.recipes, emitter).visit(tree, inside)
             return context.get_dummy_value() if value is None else value
 
-        return signature(result, *given), lower
+        return signature(numba_type(result), *map(numba_type, given)), lower
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(n, kind) for n in ("typing", *(f"a{i}" for i in range(count)))]

@@ -19,9 +19,8 @@ from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
 
-from basalt.compiler.kernels import half
+from basalt.compiler.kernels import half, types
 from basalt.compiler.kernels.emit import FLOATS, I8, I16, I64, INTEGERS, REGISTERS, Emitter, Recipe
 from basalt.compiler.kernels.loops import note_many_iterations
 
@@ -126,7 +125,7 @@ def _note_many_iterations(e: Emitter) -> None:
 def _accesses() -> dict[str, Recipe]:
     found: dict[str, Recipe] = {}
     address, index = types.voidptr, types.intp
-    stored = {name: (t.numba, partial(_load, t.llvm), partial(_store, t.llvm)) for name, t in REGISTERS.items()}
+    stored = {name: (t.type, partial(_load, t.llvm), partial(_store, t.llvm)) for name, t in REGISTERS.items()}
     stored["bool"] = stored["u8"]
     for kind in ("f16", "bf16"):
         stored[kind] = (types.float32, partial(_load_half, kind), partial(_store_half, kind))
@@ -149,11 +148,11 @@ def recipes() -> dict[str, Recipe]:
         "address": Recipe(types.intp, (types.voidptr,), _address),
     }
     for name, t in FLOATS.items():
-        found[f"par_{name}"] = Recipe(t.numba, table, partial(_float_parameter, t.llvm))
-        found[f"const_{name}"] = Recipe(t.numba, (types.float64,), partial(_constant, t.llvm))
-        found[f"bits_{name}"] = Recipe(t.numba, (types.uint64,), partial(_from_bits, t.llvm, t.bits))
+        found[f"par_{name}"] = Recipe(t.type, table, partial(_float_parameter, t.llvm))
+        found[f"const_{name}"] = Recipe(t.type, (types.float64,), partial(_constant, t.llvm))
+        found[f"bits_{name}"] = Recipe(t.type, (types.uint64,), partial(_from_bits, t.llvm, t.bits))
     for name, t in INTEGERS.items():
-        found[f"par_{name}"] = Recipe(t.numba, table, partial(_integer_parameter, t.llvm))
+        found[f"par_{name}"] = Recipe(t.type, table, partial(_integer_parameter, t.llvm))
         literal = types.int64 if t.signed else types.uint64
-        found[f"const_{name}"] = Recipe(t.numba, (literal,), partial(_constant, t.llvm))
+        found[f"const_{name}"] = Recipe(t.type, (literal,), partial(_constant, t.llvm))
     return found | _accesses()

@@ -7,7 +7,6 @@ for values in memory, and ``cast_{source}_{destination}``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 from typing import Any
 
 from basalt.compiler.kernels import (
@@ -37,9 +36,9 @@ from basalt.compiler.kernels import (
     window_tiles,
     winograd_tiles,
 )
-from basalt.compiler.kernels.emit import Recipe, build
+from basalt.compiler.kernels.emit import Recipe
 
-__all__ = ["SUFFIXES", "names_for", "namespace", "recipe", "resolve"]
+__all__ = ["SUFFIXES", "names", "names_for", "recipe"]
 
 SUFFIXES = {
     "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool",
@@ -63,17 +62,12 @@ def _elementary() -> dict[str, Recipe]:
 
 @functools.cache
 def recipe(name: str) -> Recipe:
-    """The primitive called `name` before Numba sees it.
+    """The primitive called `name`, which is the same for every target; what it emits asks the current one.
 
     Raises:
         KeyError: for a name that is no primitive's.
     """
     return _simple().get(name) or _elementary().get(name) or _family(name)
-
-
-@functools.cache
-def _primitive(name: str) -> Any:
-    return build(name, recipe(name))
 
 
 def _family(name: str) -> Recipe:
@@ -107,18 +101,9 @@ _FAMILIES: dict[str, Any] = {
 }
 
 
-def resolve(names: Iterable[str]) -> dict[str, Any]:
-    """The Numba intrinsics called `names`, made when first asked for.
-
-    Raises:
-        KeyError: with the first name that is no primitive's.
-    """
-    return {name: _primitive(name) for name in names}
-
-
-def namespace() -> dict[str, Any]:
-    """Every primitive; `resolve` is for those who need a few."""
-    return resolve([*_simple(), *_elementary()])
+def names() -> list[str]:
+    """Every primitive of scalars; those with parameters in their names come on top."""
+    return [*_simple(), *_elementary()]
 
 
 def names_for(dtype: str) -> frozenset[str]:
@@ -128,4 +113,4 @@ def names_for(dtype: str) -> frozenset[str]:
         KeyError: with `dtype`, if there is no such type.
     """
     suffix = dtype if dtype in SUFFIXES.values() else SUFFIXES[dtype]
-    return frozenset(name for name in [*_simple(), *_elementary()] if suffix in name.split("_")[1:])
+    return frozenset(name for name in names() if suffix in name.split("_")[1:])

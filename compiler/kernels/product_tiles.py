@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I1, I8, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
 from basalt.compiler.kernels.loops import POINTER, counted, internal_function

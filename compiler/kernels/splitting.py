@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import F32, I16, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import counted, internal_function
 from basalt.compiler.kernels.split_layout import COLUMNS, HALF, HIGH, PIECES, ROWS, STEP

@@ -6,8 +6,8 @@ import re
 from functools import partial
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I8, Emitter, Recipe
 from basalt.compiler.kernels.sizes import STACK_LIMIT
 

@@ -26,8 +26,8 @@ from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import counted, internal_function
 from basalt.compiler.kernels.target import SPLIT

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I8, I16, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import internal_function
 from basalt.compiler.kernels.tree_gather import SIZES, byte_at, gather, splat

@@ -83,7 +83,7 @@ def recipes() -> dict[str, Recipe]:
     found: dict[str, Recipe] = {}
     for name, forms in FUNCTIONS.items():
         for suffix, function in forms.items():
-            register = REGISTERS[suffix].numba
+            register = REGISTERS[suffix].type
             operands = (register,) * (2 if name in BINARY else 1)
             found[f"{name}_{suffix}"] = Recipe(register, operands, partial(apply, function))
     return found

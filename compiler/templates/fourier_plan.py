@@ -57,9 +57,14 @@ def radices(length: int) -> list[int] | None:
     return [2 * rest] * (rest > 0) + [8] * eights + found
 
 
-@lru_cache(maxsize=64)
 def plan_of(length: int, dtype: str) -> Plan:
     """The passes of a transform of a length that :func:`radices` can do."""
+    return _plan(length, dtype, lanes_of(dtype))
+
+
+@lru_cache(maxsize=64)
+def _plan(length: int, dtype: str, wide: int) -> Plan:
+    """The plan for a target whose registers have ``wide`` lanes, which :func:`_form` asks for again."""
     passes: list[Pass] = []
     tables: list[np.ndarray] = [np.zeros(0)]
     places: list[np.ndarray] = [np.zeros(0, np.int32)]

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import math
 
-from basalt.runtime.caches import cache_sizes
-
 from ..codegen.epilogue import Epilogue
 from ..codegen.finishing import Program, program_of
 from ..codegen.kernel import Call
@@ -85,7 +83,7 @@ class TileProductWriter(ProductWriter):
 
     def _fitting(self) -> tuple[int, int, int]:
         """The most tiles of a band, the most panels of a group, and the least panels of a unit."""
-        p, tile, caches = self.product, self.product.tile, cache_sizes()
+        p, tile, caches = self.product, self.product.tile, target().caches
         depth = max(1, p.depth)
         part = min(self.length, depth)
         line = tile.rows * p.left.view.itemsize

@@ -16,7 +16,7 @@ from basalt.runtime.profile import profile
 from basalt.runtime.program import Program
 
 from ..codegen.choices import Decision, measured
-from ..codegen.compile import load_kernels
+from ..codegen.compile import load_kernels, require_native
 from ..codegen.layouts import channels_last
 from ..codegen.lowering import Lowering
 from ..codegen.signature import node_signature
@@ -68,9 +68,10 @@ def tune(
         progress: called with the trials done and those expected.
 
     Raises:
-        UnsupportedError: for an operator without a kernel.
+        UnsupportedError: for an operator without a kernel, and while compiling for another target than this machine.
         ValidationError: for wrong feeds.
     """
+    require_native("measure choices")
     return _Search(graph, constants, feeds, threads, seconds, progress or _silent).run()
 
 

@@ -11,6 +11,8 @@ from basalt.runtime.cache_files import KernelKey, pack, unpack
 from basalt.runtime.host import host_cpu, host_platform
 from basalt.runtime.kernel_cache import CACHE
 
+from ..kernels.target import target
+
 __all__ = ["keep_choices", "measured_choices"]
 
 _FORMAT = "1"
@@ -20,7 +22,12 @@ _read: dict[tuple[Path | None, str], dict[str, int]] = {}
 
 
 def measured_choices() -> Mapping[str, int]:
-    """Options by :attr:`basalt.compiler.codegen.choices.Decision.key`; empty if nothing was measured here."""
+    """Options by :attr:`basalt.compiler.codegen.choices.Decision.key`; empty if nothing was measured here.
+
+    They hold for this machine: there are none while another target is compiled for.
+    """
+    if not target().is_native:
+        return {}
     key = _key()
     place = CACHE.folder.path, key.name
     with _lock:
