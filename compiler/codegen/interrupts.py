@@ -1,4 +1,4 @@
-"""Keeping Ctrl-C away from the inside of Numba."""
+"""Keeping Ctrl-C away from the inside of the compiler."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["deferred_interrupt"]
 def deferred_interrupt() -> Iterator[None]:
     """Delivers an interrupt that arrives in the block after it.
 
-    Numba changes global registries while it compiles and while it is imported; stopped halfway, it may fail for the
-    rest of the process. One kernel takes a tenth of a second, so the user hardly waits.
+    Compilers change global registries while they work and while they are imported; stopped halfway, they may fail for
+    the rest of the process. One kernel takes a tenth of a second, so the user hardly waits.
     """
     handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
     if not callable(handler):

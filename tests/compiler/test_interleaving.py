@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from numba.core.registry import cpu_target
 
 from basalt.compiler.codegen import interleaving
 from basalt.compiler.codegen.translate import translate
-from basalt.compiler.kernels.emit import features_of
 from basalt.compiler.kernels.namespace import recipe
-from basalt.compiler.kernels.target import Target
+from basalt.compiler.kernels.target import Target, native_target
 
 FEW, MANY = Target(256, 16, 32), Target(512, 32, 8)
 NESTED = """
@@ -32,7 +30,7 @@ def _marked(value: str, unit: Target, monkeypatch: pytest.MonkeyPatch, first: st
     monkeypatch.setattr(interleaving, "target", lambda: unit)
     recipes = {name: recipe(name) for name in NAMES}
     source = NESTED.format(value=value, first=first)
-    text = str(translate(source, recipes, features_of(cpu_target.target_context), "kernel"))
+    text = str(translate(source, recipes, native_target().features, "kernel"))
     nodes = dict(re.findall(r"(![0-9]+) = (.*)", text))
     counts = []
     for number in re.findall(r"br label .*!llvm\.loop (![0-9]+)", text):

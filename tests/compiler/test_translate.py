@@ -10,16 +10,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba.core.errors import TypingError
 
+from basalt.compiler.backend import program_spec
 from basalt.compiler.codegen import object_code
+from basalt.compiler.codegen.compile import executor_object
 from basalt.compiler.codegen.object_code import compile_source
 from basalt.compiler.codegen.translate import Untranslatable, translate
 from basalt.compiler.kernels.emit import Features
 from basalt.compiler.kernels.namespace import recipe
+from basalt.compiler.kernels.types import TypingError
 from basalt.errors import BasaltError
-from basalt.runtime.code import LoadedKernel
+from basalt.runtime.code import LoadedCode, LoadedKernel
+from basalt.runtime.program import Program
 from basalt.runtime.spec import KernelCode
+
+from .level_samples import SAMPLES
 
 NAMES = ("ptr", "par_i64", "loadrw_i64", "storerw_i64", "select_i64", "cast_i64_i32", "cast_i32_i64", "add_i32")
 SIZE = 40
@@ -131,6 +136,21 @@ def test_it_means_what_python_means(what: str, monkeypatch: pytest.MonkeyPatch) 
         expected = in_python(text, start, stop)
         assert run(start, stop) == expected, (start, stop)
         assert other(start, stop) == expected, (start, stop)
+
+
+@pytest.mark.parametrize("name", ["functions", "halves", "states"])
+def test_generated_kernels_through_numba(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, constants, feeds = SAMPLES[name]()
+    spec = program_spec(graph, constants)
+
+    def results() -> dict[str, np.ndarray]:
+        code = LoadedCode.from_objects(executor_object(), [compile_source(code) for code in spec.kernels])
+        return Program(spec, code, threads=1).run(feeds)
+
+    expected = results()
+    monkeypatch.setattr(object_code, "translate", through_numba)
+    for key, array in results().items():
+        np.testing.assert_array_equal(array, expected[key], key)
 
 
 NUMBERS = st.recursive(

@@ -138,7 +138,7 @@ def test_keys_depend_on_source_and_names_but_not_on_labels(monkeypatch: pytest.M
         assert word in key.header
 
 
-@pytest.mark.parametrize("name", ["NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_BOUNDSCHECK"])
+@pytest.mark.parametrize("name", ["NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX"])
 def test_settings_of_numba_are_part_of_the_key(name: str) -> None:
     script = """
 from runtime_programs import ADD

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, types
 
-from basalt.compiler.kernels.namespace import SUFFIXES, resolve
+from basalt.compiler.kernels.intrinsics import resolve
+from basalt.compiler.kernels.namespace import SUFFIXES
 
 KERNEL = types.void(types.voidptr, types.intp, types.intp)
 OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"}

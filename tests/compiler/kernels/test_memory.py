@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from numba.core.registry import cpu_target
+
+from basalt.compiler.kernels.processor import native_processor
 
 from .loops import SUFFIXES, Kernel, Loop, dtype_of
 from .values import INTEGERS, assert_same, samples
@@ -146,7 +147,7 @@ def test_wide_vectors() -> None:
 
 
 def _has_avx512() -> bool:
-    return "+avx512vl" in str(cpu_target.target_context.codegen()._tm_features)
+    return "+avx512vl" in native_processor().features
 
 
 def test_loads_are_typed_views_of_the_buffer() -> None:

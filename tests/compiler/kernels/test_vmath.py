@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from numba.core.registry import cpu_target
 from scipy import special
 
-from basalt.compiler.kernels.emit import features_of
+from basalt.compiler.kernels.target import native_target
 
 from .loops import SUFFIXES, Kernel, Loop, binary, unary
 from .ulps import EXTENDED, REFERENCES, around, doubles, errors, singles
@@ -37,7 +36,7 @@ DOUBLE = {
     "sinh": 2.6, "cosh": 2.0, "asin": 2.4, "acos": 1.5, "atan": 2.4, "asinh": 2.2, "acosh": 2.8, "atanh": 2.2,
 }  # fmt: skip
 # Without fused multiply-add, polynomials round twice as often.
-FUSED = features_of(cpu_target.target_context).fma
+FUSED = native_target().features.fma
 SINGLE, DOUBLE = ({name: bound + 0.75 * (not FUSED) for name, bound in bounds.items()} for bounds in (SINGLE, DOUBLE))
 SLOW_REFERENCE = ("erf", "erfc", "gelu")
 EDGES = {
