@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -19,24 +18,6 @@ from .making import Maker
 
 Feeds = dict[str, np.ndarray]
 Sample = tuple[Graph, Constants, Feeds]
-
-FLAGS = {
-    "x86-64-v2": {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"},
-    "x86-64-v3": {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"},
-    "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
-}
-"""What a level has more than the one before, in Linux's words."""
-
-
-def runs_here(level: str) -> bool:
-    """Whether this machine has all instructions of a level, as far as Linux says."""
-    names = list(FLAGS)
-    needed = set().union(*(FLAGS[name] for name in names[: names.index(level) + 1]))
-    if not os.path.exists("/proc/cpuinfo"):
-        return False
-    with open("/proc/cpuinfo") as file:
-        flags = next((line for line in file if line.startswith("flags")), "")
-    return needed <= set(flags.split())
 
 
 def spec_for(level: str, sample: Sample) -> ProgramSpec:
