@@ -153,7 +153,7 @@ def test_programs_do_not_depend_on_what_was_compiled_for_before() -> None:
 
 
 def test_plans_of_transforms_are_the_targets_own() -> None:
-    lanes = {}
+    lanes: dict[str, list[list[int]]] = {}
     for level in (V2, V4, V2, V3):
         with compiling_for(level):
             lanes.setdefault(level, []).append([step.lanes for step in plan_of(256, "float32").passes])
