@@ -29,9 +29,8 @@ __all__ = [
 
 WORD = 8
 """Bytes of a word."""
-ABI = 1
+ABI = 2
 """Version of all that machine code knows of these blocks and of its callers; files hold code for one version."""
-
 
 CALL_SYMBOL, EXECUTE_SYMBOL, KERNEL_SYMBOL = "basalt_call", "basalt_execute", "basalt_kernel"
 PARALLEL_SYMBOL, WORKER_SYMBOL = "basalt_parallel_for", "basalt_worker"

@@ -8,7 +8,7 @@ from typing import Any
 from basalt.runtime import layout
 from basalt.runtime.tables import RowColumn, SlotKind
 
-WORDS = {1: "93a0e12b4c9159b9"}
+WORDS = {1: "93a0e12b4c9159b9", 2: "cc68b4466defea2b"}
 """A hash of all numbers for each version. When it changes, count ABI up and add a line; no released line changes."""
 
 
@@ -25,5 +25,5 @@ def described() -> str:
         for name, value in sorted(vars(kind).items())
         if isinstance(value, int) and not name.startswith("_")
     ]
-    symbols = (layout.CALL_SYMBOL, layout.EXECUTE_SYMBOL, layout.KERNEL_SYMBOL, layout.WORD)
-    return hashlib.sha256(repr((numbers, symbols)).encode()).hexdigest()[:16]
+    symbols = [getattr(layout, name) for name in layout.__all__ if name.endswith("_SYMBOL")]
+    return hashlib.sha256(repr((numbers, symbols, layout.WORD)).encode()).hexdigest()[:16]
