@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ..ir import FUSED, Graph, Node, Value
@@ -44,16 +45,14 @@ def stages_of(graph: Graph, stages: Sequence[Stage], records: Records) -> list[d
 
 
 def _last_nodes(found: Sequence[dict[str, Any]]) -> list[int]:
-    return next(entry["nodes"] for entry in reversed(found) if "nodes" in entry)  # type: ignore[no-any-return]
+    nodes: list[int] = next(entry["nodes"] for entry in reversed(found) if "nodes" in entry)
+    return nodes
 
 
 def _content(graph: Graph, previous: Graph | None, records: Records) -> dict[str, Any]:
     inside = _Inside(previous, records)
     return {
-        "nodes": [
-            records.node(node, (lambda body, node=node: inside.of(node, body)) if node.op == FUSED else None)
-            for node in graph.nodes
-        ],
+        "nodes": [records.node(node, partial(inside.of, node) if node.op == FUSED else None) for node in graph.nodes],
         "outputs": [[name, records.value(v)] for name, v in graph.outputs],
     }
 

@@ -42,8 +42,7 @@ class KernelsView {
     this.loop = -1;
     this.entries.forEach((e) => e.classList.toggle('chosen', Number(e.dataset.kernel) === i));
     const calls = region.callsOf[i];
-    const called = calls.slice(0, 30).map((r) => link(`${r} `, () => this.app.go('rows', { row: r })));
-    this.about.replaceChildren(el('h2', null, `${i}: ${line(kernel.label, 300)}`), el('div', { class: 'note' }, 'called by rows ', called, calls.length > 30 ? `and ${calls.length - 30} more` : ''));
+    this.about.replaceChildren(el('h2', null, `${i}: ${line(kernel.label, 300)}`), el('div', { class: 'note' }, `called by ${calls.length === 1 ? 'row' : 'rows'} `, rowLinks(this.app, calls, 30)));
     this.app.remember('kernels', { kernel: i });
     if (!this.code.has(i)) {
       try {

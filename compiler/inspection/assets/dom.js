@@ -33,6 +33,12 @@ function link(words, action, attributes) {
   return button(words, action, { class: 'link', ...attributes });
 }
 
+// Numbers that lead to rows of the program, with commas between.
+function rowLinks(app, rows, most) {
+  const links = rows.slice(0, most).map((i, k) => [k ? ', ' : '', link(String(i), () => app.go('rows', { row: i }))]);
+  return [...links, rows.length > most ? ` and ${rows.length - most} more` : ''];
+}
+
 function table(head, rows, attributes) {
   const cells = head.map((h) => (h instanceof Node ? h : el('th', { scope: 'col' }, h)));
   return el('table', attributes, el('thead', null, el('tr', null, cells)), el('tbody', null, rows));

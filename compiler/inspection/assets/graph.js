@@ -4,14 +4,27 @@ const FONT = { op: '600 13px system-ui, sans-serif', sub: '11px system-ui, sans-
 const MIN_W = 92, MAX_W = 230, STRIP = 64;
 const measure = document.createElement('canvas').getContext('2d');
 
+const widths = new Map();
+
+// The width of words in pixels; asking the browser is slow, and models say the same again and again.
 function widthOf(words, font) {
-  measure.font = font;
-  return measure.measureText(words).width;
+  const key = font + words;
+  let width = widths.get(key);
+  if (width === undefined) {
+    if (measure.font !== font) measure.font = font;
+    width = measure.measureText(words).width;
+    widths.set(key, width);
+  }
+  return width;
 }
 
+// As much of the words as there is room for, the middle left out.
 function fitted(words, font, room) {
-  let text = line(words, 80);
-  for (let most = text.length; widthOf(text, font) > room && most > 3; ) text = line(words, --most);
+  let text = line(words, 80), width = widthOf(text, font);
+  while (width > room && text.length > 3) {
+    text = line(words, Math.max(3, Math.min(text.length - 1, Math.floor((text.length * room) / width))));
+    width = widthOf(text, font);
+  }
   return text;
 }
 
@@ -227,7 +240,13 @@ class GraphView {
   drawNow() {
     const [w, h] = [this.element.clientWidth, this.element.clientHeight];
     this.world.setAttribute('transform', `translate(${this.x.toFixed(2)} ${this.y.toFixed(2)}) scale(${this.scale.toFixed(5)})`);
-    this.canvas.classList.toggle('small', this.scale < 0.38);
+    const small = this.scale < 0.38;
+    if (this.small !== small) {
+      this.small = small;
+      this.canvas.classList.toggle('small', small);
+      this.drawn.forEach((element) => element.remove());
+      this.drawn.clear();
+    }
     const left = -this.x / this.scale - 60, top = -this.y / this.scale - 60;
     const right = left + w / this.scale + 120, bottom = top + h / this.scale + 120;
     const wanted = new Set();
@@ -266,9 +285,12 @@ class GraphView {
   }
 
   edgeElement(e) {
-    const value = this.items[e.to].carries.get(this.items[e.from].key);
-    const about = `${this.region.valueName(value)}: ${typeText(this.region.values[value])}`;
-    return svg('path', { d: e.d, class: e.far ? 'edge far' : 'edge', 'marker-end': 'url(#arrow)' }, svg('title', null, about));
+    const edge = svg('path', { d: e.d, class: e.far ? 'edge far' : 'edge', 'marker-end': this.small ? null : 'url(#arrow)' });
+    if (!this.small) {
+      const value = this.items[e.to].carries.get(this.items[e.from].key);
+      edge.append(svg('title', null, `${this.region.valueName(value)}: ${typeText(this.region.values[value])}`));
+    }
+    return edge;
   }
 
   nodeElement(item) {
@@ -279,8 +301,9 @@ class GraphView {
       'data-key': item.key,
     }, svg('rect', { class: 'box', width: item.w, height: item.h, rx: item.kind === 'terminal' ? 14 : 5 }),
       svg('rect', { class: 'band', width: 5, height: item.h - 2, x: 1, y: 1, rx: 3 }),
-      item.shown.map((words, i) => svg('text', { x: 13, y: 19 + 16 * i, class: i ? 'sub' : 'op' }, words)),
-      svg('title', null, item.lines.join('\n')));
+      // Far away nothing can be read: the texts are made when they are near.
+      this.small ? null : item.shown.map((words, i) => svg('text', { x: 13, y: 19 + 16 * i, class: i ? 'sub' : 'op' }, words)),
+      this.small ? null : svg('title', null, item.lines.join('\n')));
     const hue = this.tint && this.tint(item);
     if (hue !== null && hue !== undefined && hue !== false) {
       group.querySelector('.box').style.fill = `hsl(${hue} ${colour('tint')})`;

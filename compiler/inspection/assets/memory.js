@@ -6,7 +6,10 @@ class MemoryView {
   constructor(app, region) {
     Object.assign(this, { app, region, wide: 1, tall: 1, key: null });
     this.aside = new Aside('Details of the chosen buffer');
-    this.aside.closed = () => this.mark(null);
+    this.aside.closed = () => {
+      this.key = null;
+      this.draw();
+    };
     this.picture = el('div', { class: 'picture' });
     this.spoken = el('p', { class: 'hidden', 'aria-live': 'polite' });
     const { memory } = region, peak = memory.peak === null ? 0 : memory.live[memory.peak];
@@ -60,7 +63,9 @@ class MemoryView {
     this.drawing = svg('svg', { width: MARGIN + width + 20, height, tabindex: 0, role: 'img',
       'aria-label': `Memory plan: an arena of ${bytesText(memory.arena)} over ${plural(rows.length, 'row')}. The buffers are listed below.` }, parts);
     this.drawing.addEventListener('keydown', (event) => this.walk(event));
+    const focused = this.picture.contains(document.activeElement);
     this.picture.replaceChildren(this.drawing);
+    if (focused) this.drawing.focus({ preventScroll: true });
     this.mark(this.key);
   }
 
@@ -133,8 +138,10 @@ class MemoryView {
   }
 
   choose(i, reveal) {
-    this.mark(i);
+    const room = this.aside.element.hidden;
     this.aside.show(...bufferDetails(this.app, this.region, i));
+    if (room) this.draw();
+    this.mark(i);
     this.app.remember('memory', { buffer: i });
     const b = this.region.memory.buffers[i];
     this.spoken.textContent = `${bufferName(this.region, i)}, ${bytesText(b.bytes)}, rows ${b.first} to ${b.last}`;
