@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from basalt.errors import UnsupportedError, ValidationError
-from basalt.serialization import Kind, TensorSpec
+from basalt.serialization import EstimatorData, Kind, TensorSpec
 
+from ..exchange import to_data
 from ..executable import Executable
 from ..ir import Constants, Graph
 from .checks import checked_graph, look_of
@@ -130,6 +131,19 @@ class Estimator:
     @functools.cached_property
     def _whole(self) -> Chunks:
         return Chunks(self.executable(), len(self.outputs))
+
+    def to_data(self) -> EstimatorData:
+        """The plain data of the estimator, which a ``.bsl`` file of its kind holds; arrays are shared.
+
+        Raises:
+            UnsupportedError: for classes or categories that no file holds.
+        """
+        return EstimatorData(self._facts.to_plain(), to_data(self._graph, self._constants), self.kind)
+
+    @property
+    def name(self) -> str:
+        """The graph's name."""
+        return self._graph.name
 
     def executable(self, methods: Iterable[str] | None = None) -> Executable:
         """The compiled graph of some methods' outputs; of all that take rows by default.

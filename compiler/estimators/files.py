@@ -10,7 +10,7 @@ from basalt import serialization
 from basalt.errors import ModelFormatError
 from basalt.serialization import EstimatorData, Kind
 
-from ..exchange import from_data, to_data
+from ..exchange import from_data
 from ..ir import Graph
 from .emitter import INPUT, INVERSE_INPUT
 from .estimator import Estimator
@@ -28,8 +28,7 @@ def save_estimator(estimator: Estimator, path: str | os.PathLike[str]) -> None:
         ValidationError: for an estimator larger than 2**31 - 25 bytes.
         OSError: if the file cannot be written.
     """
-    facts, graph = estimator.facts.to_plain(), to_data(estimator.graph, estimator.constants)
-    serialization.save(path, EstimatorData(facts, graph, estimator.kind))
+    serialization.save(path, estimator.to_data())
 
 
 def load_estimator(data: EstimatorData, **options: Any) -> Estimator:

@@ -308,3 +308,18 @@ def test_types_that_programs_hold_otherwise_come_back(tmp_path: Path) -> None:
     got = basalt.Runner(tmp_path / "m.bsl", trust_native=True).run(feeds)
     assert got["c"].dtype == bool and got["c"].tolist() == [True, False, False]
     assert got["d"].tolist() == [False, True, True]
+
+
+def test_estimators_and_modules_run_as_their_graphs(tmp_path: Path) -> None:
+    sklearn = pytest.importorskip("sklearn.linear_model")
+    rows = RNG.standard_normal((30, 4))
+    fitted = sklearn.LogisticRegression().fit(rows, rows[:, 0] > 0)
+    estimator = basalt.from_sklearn(fitted)
+    basalt.save_program(estimator, tmp_path / "e.bsl", {"X": (30, 4)})
+    runner = basalt.load(tmp_path / "e.bsl", trust_native=True)
+    np.testing.assert_allclose(runner.run({"X": rows})["predict_proba"], fitted.predict_proba(rows), rtol=1e-12)
+    assert isinstance(runner.source(), basalt.Estimator)
+    with pytest.warns(basalt.NativeCodeWarning):
+        loaded = basalt.load(tmp_path / "e.bsl")
+    np.testing.assert_array_equal(loaded.predict(rows), fitted.predict(rows))
+    np.testing.assert_allclose(runner.run({"X": rows[:7]})["predict_proba"], fitted.predict_proba(rows[:7]), rtol=1e-12)
