@@ -144,7 +144,7 @@ class _Writer:
         wanted = max(1, min(MOST_UNITS, c.outputs * self.depth * self.height * self.width * stacks // PRODUCTS))
         group = max(1, panels * stacks * blocks // wanted)
         sizes = {"n": c.batch, "g": c.groups, "b": blocks, "p": -(-panels // group)}
-        self.several = max(1, min(group, PANEL // (self.depth * tile.columns * self.bytes)))
+        self.several = PANEL // (self.depth * tile.columns * self.bytes)
         self._declare(panels, group)
         with kernel.block("for u in range(start, stop)"):
             names = [kernel.parameter(f"size_{name}", size) for name, size in sizes.items()]
@@ -180,8 +180,8 @@ class _Writer:
         kernel, together = self.kernel, self.tile.rows * TILES
         kernel.line("k = 0")
         kernel.line("length = depth")
-        with kernel.block(f"for first_q in range(p * group, last_q, {self.several})"):
-            kernel.line(f"next_q = min(first_q + {self.several}, last_q)")
+        with kernel.block(f"for first_q in range(p * group, last_q, {kernel.parameter('several', self.several)})"):
+            kernel.line("next_q = min(first_q + several, last_q)")
             with kernel.block("for q in range(first_q, next_q)"):
                 self._start_panel()
                 self._pack(f"(q - first_q) * depth * {self.tile.columns}")

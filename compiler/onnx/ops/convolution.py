@@ -160,10 +160,11 @@ def _convolve_merged(
     """The convolution with neighbouring axes of single taps as one axis; None if there are none."""
     windows = list(windows)
     for axis, window in enumerate(windows):
-        _count(n, window, x.shape[2 + axis])
-        if window.length == 1 and window.stride > 1 and not window.begin and not window.end:
-            span = (window.count(x.shape[2 + axis]) - 1) * window.stride + 1
-            x, windows[axis] = n.slice(x, 2 + axis, 0, span, window.stride), POINT
+        count = _count(n, window, x.shape[2 + axis])
+        if window.length == 1 and not window.begin and not window.end:
+            windows[axis] = POINT
+            if window.stride > 1:
+                x = n.slice(x, 2 + axis, 0, (count - 1) * window.stride + 1, window.stride)
     pairs = [i for i in range(len(windows) - 1) if windows[i] == windows[i + 1] == POINT]
     if not pairs:
         return None
