@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from functools import partial, reduce
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
 from basalt.compiler.kernels.loops import counted, internal_function

@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from llvmlite import ir
-from numba.core import types
 
+from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.loops import counted, internal_function
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
