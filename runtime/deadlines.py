@@ -45,7 +45,8 @@ def find_clock() -> Clock | None:
             kernel32.QueryPerformanceFrequency(ctypes.byref(frequency))
             tick, rest = divmod(1_000_000_000, frequency.value)
             return None if rest else Clock(_address(kernel32.QueryPerformanceCounter), 0, tick)
-        identity = time.CLOCK_UPTIME_RAW if sys.platform == "darwin" else time.CLOCK_MONOTONIC
+        # On macOS Python reads this one; CLOCK_MONOTONIC there goes on while the machine sleeps.
+        identity = getattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC)
         return Clock(_address(ctypes.CDLL(None).clock_gettime), identity, 1_000_000_000)
     except (AttributeError, OSError):
         return None
