@@ -12,11 +12,14 @@ __all__ = ["made_with"]
 
 
 def made_with() -> list[tuple[str, str]]:
-    """Names and values: versions, processor, platform."""
+    """Names and values: versions, this machine's processor and platform, what code is compiled for."""
     import llvmlite.binding as llvm
 
     import basalt
 
+    from ..kernels.target import target
+
+    goal = target()
     packages = {name: package_version(name) for name in ("numba", "llvmlite", "numpy")}
     versions = {
         "Basalt": basalt.__version__,
@@ -28,6 +31,6 @@ def made_with() -> list[tuple[str, str]]:
     return [
         ("versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("processor", f"{host_cpu()[0].rpartition('/')[2] or 'unknown'}, {cores} core{'s'[: cores > 1]}"),
-        ("LLVM's name of it", llvm.get_host_cpu_name()),
+        ("code is for", f"{goal.processor.cpu}, with {goal.registers} vector registers of {goal.bits} bits"),
         ("platform", host_platform()),
     ]

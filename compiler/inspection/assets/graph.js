@@ -69,7 +69,7 @@ class GraphView {
     this.nodeLayer = svg('g', { class: 'nodes' });
     this.world = svg('g', null, this.edgeLayer, this.nodeLayer);
     this.canvas = svg('svg', { class: 'canvas', 'aria-hidden': 'true' }, svg('defs', null,
-      svg('marker', { id: 'arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse' },
+      svg('marker', { id: 'arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse' },
         svg('path', { d: 'M0 0 L8 4 L0 8 z', class: 'head' }))), this.world);
     this.strip = el('canvas', { class: 'strip', title: 'The whole graph: click or drag to go there', 'aria-hidden': 'true' });
     this.spoken = el('p', { class: 'hidden', 'aria-live': 'polite' });

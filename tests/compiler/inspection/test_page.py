@@ -18,6 +18,7 @@ import pytest
 import basalt
 from basalt.compiler.inspection.page import SCRIPTS, Heading, Section, data_of, page
 from basalt.compiler.inspection.whole import graph_page
+from basalt.compiler.kernels.target import compiling_for, target_named
 from basalt.compiler.passes.specialise import specialise
 
 from ..onnx.making import model, node, value
@@ -156,6 +157,9 @@ def test_it_says_what_made_it() -> None:
     facts = dict(Page(odd_graph().html({"<b>x</b>": (2, 3)})).data["facts"])
     assert f"Basalt {basalt.__version__}" in facts["versions"]
     assert {"processor", "platform"} <= facts.keys()
+    with compiling_for(target_named("x86-64-v2")):
+        facts = dict(Page(page(Heading("m"), [])).data["facts"])
+    assert facts["code is for"] == "x86-64-v2, with 16 vector registers of 128 bits"
 
 
 def test_an_empty_program() -> None:
