@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import signal
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 
 from basalt.cli.app import cli, run
 
-from .conftest import Bslc, Done
+from .conftest import TIMEOUT, Bslc, Done
 
 Run = Callable[..., Done]
 LONGEST = 300
@@ -404,3 +406,30 @@ def test_no_home(bslc: Bslc, models: Mapping[str, Path]) -> None:
 def test_a_folder_that_is_gone(bslc: Bslc) -> None:
     done = bslc.in_shell("mkdir gone; cd gone; rmdir ../gone; ", "show", "a.bsl")
     assert done.status == 2 and "'a.bsl' does not exist" in done.err
+
+
+LONG = [
+    "bench good.bsl --rounds 1000000",
+    "profile good.bsl --repeats 100000000",
+    "run good.bsl --csv rows.csv --output out.csv",
+]
+
+
+@pytest.mark.parametrize("command", LONG)
+def test_an_interrupt_ends_any_command(bslc: Bslc, models: Mapping[str, Path], command: str) -> None:
+    (bslc.folder / "good.bsl").write_bytes(models["affine"].read_bytes())
+    is_of_rows = "--csv" in command
+    if is_of_rows:
+        (bslc.folder / "rows.csv").write_text("a,b,c,d\n" + "1,2,3,4\n" * 2_000_000)
+    process = bslc.start(*command.split())
+    assert process.stderr is not None
+    if is_of_rows:
+        deadline = time.monotonic() + TIMEOUT
+        while not list(bslc.folder.glob(".bsl-*")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+    else:
+        assert process.stderr.readline().startswith(b"note: n = 1")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
+    assert not (bslc.folder / "out.csv").exists() and not list(bslc.folder.glob(".bsl-*"))

@@ -59,14 +59,14 @@ class Comparison:
         self.sizes = models.Sizes({}, {}, ())
         self.differences: dict[str, Difference] = {}
         self._model = sides.load(model)
-        self._fixed: Mapping[str, tuple[int, ...]] = {}
+        self._fixed: Mapping[str, tuple[int, ...]] = sides.fixed_shapes(self._model)
         self.feeds: dict[str, np.ndarray] = {}
         if isinstance(other, str):
             self.left, self.right = sides.with_peer(model, self._model, other)
         else:
             second = sides.load(other)
             self.left, self.right = sides.with_model(model, self._model, other, second)
-            self._fixed = sides.fixed_shapes(second)
+            self._fixed = {**sides.fixed_shapes(second), **self._fixed}
 
     def feed(
         self,
@@ -75,8 +75,8 @@ class Comparison:
         dims: Sequence[tuple[str, int]],
         seed: int,
     ) -> None:
-        """Read or make the inputs. Shapes that the second model fixes need not be given."""
-        model: Any = sides.graph_of(self._model) or self._model
+        """Read or make the inputs. Shapes that one of the models fixes need not be given."""
+        model = sides.stated(self._model)
         files = feeding.input_files(model, inputs)
         stated = {name for name, _ in shapes} | files.keys()
         more = [] if dims else [(name, shape) for name, shape in self._fixed.items() if name not in stated]

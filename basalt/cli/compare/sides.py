@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,12 @@ import click
 
 import basalt
 from basalt.errors import BasaltError
+from basalt.serialization import TensorSpec
 
 from .engines import PEERS, Engine, compiled
 from .sources import GraphSource, OnnxSource, Source
 
-__all__ = ["Side", "check_borders", "fixed_shapes", "graph_of", "load", "with_model", "with_peer"]
+__all__ = ["Side", "check_borders", "fixed_shapes", "graph_of", "load", "stated", "with_model", "with_peer"]
 
 
 @dataclass
@@ -76,10 +77,32 @@ def _side(name: str, model: Any, as_onnx: bool) -> Side:
     return Side(name, graph or model, compiled, None if graph is None else GraphSource(graph))
 
 
+@dataclass(frozen=True)
+class Stated:
+    """The inputs and outputs that a model states, "?" where any size will do."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+def stated(model: Any) -> Any:
+    """What is to be fed: the model's graph if it is one, else the model with all that it says of its inputs."""
+    graph = graph_of(model)
+    if graph is not None or isinstance(model, basalt.OnnxExecutable):
+        return graph or model
+    return Stated(_specs(model.inputs), _specs(model.outputs))
+
+
+def _specs(values: Iterable[Any]) -> tuple[TensorSpec, ...]:
+    return tuple(
+        TensorSpec(v.name, v.dtype, tuple("?" if size is None else size for size in v.shape or ())) for v in values
+    )
+
+
 def check_borders(left: Side, first: Any, right: Side, second: Any) -> None:
     """Raise click.ClickException for models with other inputs, or outputs of other names."""
     for what in ("inputs", "outputs"):
-        mine, other = ({spec.name: spec for spec in getattr(m, what)} for m in (first, second))
+        mine, other = ({spec.name: spec for spec in _specs(getattr(m, what))} for m in (first, second))
         if mine.keys() != other.keys():
             raise click.ClickException(
                 f"the {what} differ: {left.name} has {_listed(mine)}; {right.name} has {_listed(other)}"
@@ -91,19 +114,25 @@ def check_borders(left: Side, first: Any, right: Side, second: Any) -> None:
                 )
 
 
-def _fits(spec: Any, other: Any) -> bool:
+def _fits(spec: TensorSpec, other: TensorSpec) -> bool:
     sizes = [(a, b) for a, b in zip(spec.shape, other.shape) if isinstance(a, int) and isinstance(b, int)]
     return spec.dtype == other.dtype and len(spec.shape) == len(other.shape) and all(a == b for a, b in sizes)
 
 
 def fixed_shapes(model: Any) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs all of whose sizes are known."""
-    return {spec.name: tuple(spec.shape) for spec in model.inputs if all(isinstance(d, int) for d in spec.shape)}
+    """The shapes that a model has a program for if it was compiled ahead, else those of inputs of known sizes."""
+    if isinstance(model, basalt.Runner) and model.signatures:
+        return dict(model.signatures[0])
+    return {
+        spec.name: tuple(d for d in spec.shape if isinstance(d, int))
+        for spec in _specs(model.inputs)
+        if all(isinstance(d, int) for d in spec.shape)
+    }
 
 
 def _listed(specs: Mapping[str, Any]) -> str:
     return ", ".join(specs) or "none"
 
 
-def _text(spec: Any) -> str:
+def _text(spec: TensorSpec) -> str:
     return f"{spec.dtype}[{', '.join(map(str, spec.shape))}]"
