@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -13,6 +15,7 @@ from click.shell_completion import CompletionItem
 from basalt.cli.completing import named_files
 
 __all__ = [
+    "ARRAYS_FILE",
     "BYTES",
     "MODEL",
     "NAMED_FILE",
@@ -104,6 +107,36 @@ class NamedSize(click.ParamType):
         return name, int(size)
 
 
+class ArraysFile(click.Path):
+    """An ``.npz`` file: a (name, shape) pair for each of its arrays."""
+
+    name = "FILE.npz"
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, readable=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        try:
+            return tuple(_shapes_in(path))
+        except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+            self.fail(f"{str(path)!r} is no readable .npz file: {error}", param, ctx)
+
+
+def _shapes_in(path: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Names and shapes of an archive's arrays, of which no elements are read."""
+    from numpy.lib import format as npy
+
+    headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.namelist():
+            with archive.open(member) as file:
+                version = npy.read_magic(file)
+                if version not in headers:
+                    raise ValueError(f"{member} is of version {version}")
+                yield member.removesuffix(".npy"), headers[version](file)[0]
+
+
 class ByteCount(click.ParamType):
     """A number of bytes with an optional unit, of 1000 (``kB``, ``MB``, ``GB``, ``TB``) or 1024 (``KiB`` and so on)."""
 
@@ -116,6 +149,7 @@ class ByteCount(click.ParamType):
         return int(float(found[1]) * _UNITS[found[2]])
 
 
+ARRAYS_FILE = ArraysFile()
 BYTES = ByteCount()
 NAMED_FILE = NamedFile()
 NAMED_SHAPE = NamedShape()
@@ -137,18 +171,34 @@ random_seed_option = click.option(
 
 def shape_options(command: _Decorated) -> _Decorated:
     """Give a command the options that decide symbolic dimensions, its parameters ``shapes`` and ``dims``."""
-    shape = click.option(
-        "--shape", "shapes", type=NAMED_SHAPE, metavar=NamedShape.name, multiple=True, help="Shape of an input."
+
+    @functools.wraps(command)
+    def with_shapes_of_file(*args: Any, shapes: Any, shapes_from: Any, **rest: Any) -> Any:
+        return command(*args, shapes=(*shapes, *(shapes_from or ())), **rest)
+
+    options = (
+        click.option(
+            "--shape", "shapes", type=NAMED_SHAPE, metavar=NamedShape.name, multiple=True, help="Shape of an input."
+        ),
+        click.option(
+            "--shapes-from",
+            type=ARRAYS_FILE,
+            metavar=ArraysFile.name,
+            help="Shapes of inputs: those of a file's arrays.",
+        ),
+        click.option(
+            "--dim",
+            "dims",
+            type=NAMED_SIZE,
+            metavar=NamedSize.name,
+            multiple=True,
+            help="Size of a symbolic dimension; 1 if nothing tells it.",
+        ),
     )
-    dim = click.option(
-        "--dim",
-        "dims",
-        type=NAMED_SIZE,
-        metavar=NamedSize.name,
-        multiple=True,
-        help="Size of a symbolic dimension; 1 if nothing tells it.",
-    )
-    return shape(dim(command))
+    decorated: Any = with_shapes_of_file
+    for option in reversed(options):
+        decorated = option(decorated)
+    return cast("_Decorated", decorated)
 
 
 def help_if_alone(context: click.Context) -> None:

@@ -54,7 +54,8 @@ def show(
     """Print MODEL's graph, passes, calls or code.
 
     Without an option that is the graph as the file holds it, below its inputs, outputs and weights; of an ONNX model
-    its inputs, outputs, operators, parameters and the plan of its memory.
+    its inputs, outputs, operators, parameters and the plan of its memory, and of one that was compiled ahead of time
+    the CPUs and shapes that it is for.
     """
     from basalt.cli import models
 
@@ -88,7 +89,11 @@ def show(
 def _show_file(path: Path, as_json: bool) -> None:
     import basalt
     from basalt.cli.show_facts import facts_of
+    from basalt.cli.show_program import is_program, show_program
 
+    if is_program(path):
+        show_program(path, as_json)
+        return
     loaded = basalt.load(path)
     if isinstance(loaded, basalt.OnnxExecutable):
         from basalt.cli.show_onnx import show_onnx

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from basalt.cli import arrays
-from basalt.cli.arguments import BYTES, NAMED_FILE, NAMED_SHAPE, NAMED_SIZE, by_name
+from basalt.cli.arguments import ARRAYS_FILE, BYTES, NAMED_FILE, NAMED_SHAPE, NAMED_SIZE, by_name
 from basalt.serialization import TensorSpec
 
 
@@ -87,6 +87,14 @@ def test_files(tmp_path: Path) -> None:
     assert NAMED_FILE.convert(str(plain), None, None) == (None, plain)
     assert NAMED_FILE.convert(f"x={odd}", None, None) == ("x", odd)
     assert NAMED_FILE.convert(str(odd), None, None) == (None, odd)
+
+
+def test_shapes_of_a_file_of_arrays(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", **{"x": np.zeros((2, 0, 3)), "a/b:0": np.float32(1), "o": np.array([{}, 1])})
+    found = ARRAYS_FILE.convert(str(tmp_path / "a.npz"), None, None)
+    assert found == (("x", (2, 0, 3)), ("a/b:0", ()), ("o", (2,)))
+    np.savez(tmp_path / "none.npz")
+    assert ARRAYS_FILE.convert(str(tmp_path / "none.npz"), None, None) == ()
 
 
 def test_values_are_matched_to_inputs() -> None:

@@ -8,6 +8,7 @@ import pickle
 import signal
 import time
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -181,6 +182,11 @@ SIZES = [
     ("--shape z=2x4", 2, "'z'"),
     ("--shape x=2,4", 2, "'x=2,4'"),
     ("--shape x=99999999999x4", 2, "99999999999"),
+    ("--shapes-from absent.npz", 2, "absent.npz"),
+    ("--shapes-from folder.npz", 2, "folder.npz"),
+    ("--shapes-from right.npy", 2, "right.npy"),
+    ("--shapes-from wrong.zip", 1, "'x'"),
+    ("--shapes-from text.zip", 2, "text.zip"),
     ("--dim z=2", 2, "'z'"),
     ("--dim n=two", 2, "'n=two'"),
     ("--dim n=-1", 2, "'n=-1'"),
@@ -230,6 +236,7 @@ OPTIONS = {
         ("--csv rows.csv --parquet rows.csv", 2, "--parquet"),
         ("--parquet text.txt", 1, "text.txt"),
         ("--csv rows.csv --json", 2, "--json"),
+        ("--csv rows.csv --shapes-from wrong.zip", 2, "--shapes-from"),
     ],
     "compile good.bsl": [*SIZES, ("--tune-seconds 3", 2, "--tune"), ("--tune --tune-seconds -1", 2, "-1")],
     "compile good.bsl --tune --tune-seconds 0": [*SIZES, *INPUTS, *SEEDS, *THREADS],
@@ -306,6 +313,10 @@ def test_options(here: Run, command: str) -> None:
     os.mkfifo("fifo.npz")
     np.save("right.npy", np.zeros((2, 4), np.float32))
     np.save("wrong.npy", np.zeros((2, 3), np.float32))
+    np.savez("wrong", x=np.zeros((2, 3), np.float32))
+    Path("wrong.npz").rename("wrong.zip")
+    with zipfile.ZipFile("text.zip", "w") as archive:
+        archive.writestr("x.npy", "no array")
     np.save("doubles.npy", np.full((2, 4), 0.1))
     np.save("objects.npy", np.array([{}]), allow_pickle=True)
     Path("cut.npy").write_bytes(Path("right.npy").read_bytes()[:-1])

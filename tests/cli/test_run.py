@@ -84,3 +84,12 @@ def test_a_warm_cache_needs_no_compiler(
     )
     done = subprocess.run([sys.executable, "-c", script, "run", path, "--random", "--json"], check=False)
     assert done.returncode == 0
+
+
+def test_shapes_of_a_file_of_arrays(bslc: Bslc, models: Mapping[str, Path]) -> None:
+    np.savez(bslc.folder / "example.npz", a=np.zeros((2, 3)))
+    done = bslc("run", models["pair"], "--random", "--shapes-from", "example.npz", "--json")
+    assert (done.status, done.err) == (0, "")
+    assert json.loads(done.out)["shapes"] == {"a": [2, 3], "k": [2]}
+    done = bslc("run", models["pair"], "--random", "--shapes-from", "example.npz", "--shape", "a=2x3")
+    assert done.status == 2 and "input 'a' is given twice" in done.err
