@@ -94,7 +94,7 @@ def _lines(comparison: Comparison, located: Located) -> Iterator[str]:
     node, other = _nodes(comparison, finding.first)
     for place, operand in enumerate(node.outputs):
         found = finding.observed.get(_pair_of(finding, (finding.first[0][0], place)))
-        yield f"  result {operand.name}: {_difference_text(found)}".replace(" :", ":")
+        yield f"  result{f' {operand.name}' if operand.name else ''}: {_difference_text(found)}"
     for place, given in enumerate(node.inputs):
         if given is not None:
             yield f"  input {place}, {_operand_text(comparison, finding, given, _at(other, place))}"
@@ -135,14 +135,17 @@ def _operand(
     if given.key is not None:
         return "a result", finding.observed.get(_pair_of(finding, given.key))
     if given.array is None:
-        return "an input of the model", None if other is None or other.key is not None else _same(comparison, given)
+        return "an input of the model", _of_inputs(comparison, given, other)
     array = None if other is None else other.array
     return "a constant", None if array is None else difference(given.array, array, comparison.limits)
 
 
-def _same(comparison: Comparison, given: Operand) -> Difference | None:
-    array = comparison.feeds.get(given.name)
-    return None if array is None else difference(array, array, comparison.limits)
+def _of_inputs(comparison: Comparison, given: Operand, other: Operand | None) -> Difference | None:
+    """Equal, unless the counterpart reads another input, or none."""
+    feeds = comparison.feeds
+    if other is None or given.name not in feeds or other.name not in feeds:
+        return None
+    return difference(feeds[given.name], feeds[other.name], comparison.limits)
 
 
 def _difference_text(found: Difference | None) -> str:
