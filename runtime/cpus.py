@@ -70,6 +70,7 @@ def _ratio(quota: str, period: str) -> float | None:
 
 def _read(path: str | Path) -> str | None:
     try:
-        return Path(path).read_text().strip()
+        with open(path, "rb", buffering=0) as file:
+            return file.read(4096).decode("utf-8", "replace").strip()
     except OSError:
         return None

@@ -132,7 +132,7 @@ def _lasting_words(count: int) -> np.ndarray:
     if not address:
         raise MemoryError(f"no memory for {count} words")
     start = -(-address // _LINE) * _LINE
-    return np.frombuffer((ctypes.c_int64 * count).from_address(start), np.int64)
+    return np.frombuffer(memoryview((ctypes.c_int64 * count).from_address(start)), np.int64)
 
 
 @contextmanager

@@ -36,9 +36,10 @@ class Timing(NamedTuple):
 
 def timings(tables: ProgramTables) -> list[Timing]:
     """What the schedule of a program depends on."""
+    rows = tables.rows[:, RowColumn.START : RowColumn.FREE + 1].tolist()
     return [
-        Timing(*row, cost)
-        for row, cost in zip(tables.rows[:, RowColumn.START : RowColumn.FREE + 1].tolist(), tables.costs.tolist())
+        Timing(start, stop, least, bool(serial), free, cost)
+        for (start, stop, least, serial, free), cost in zip(rows, tables.costs.tolist())
     ]
 
 

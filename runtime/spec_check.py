@@ -45,15 +45,15 @@ def _check_rows(spec: Described, tables: ProgramTables) -> None:
     rows, costs = tables.rows, tables.costs
     kernel, start, stop, least = (rows[:, c] for c in _RANGE)
     kernels = spec.kernel_count
-    for index in np.flatnonzero((kernel < 0) | (kernel >= kernels)):
+    for index in _places((kernel < 0) | (kernel >= kernels)):
         _fail(spec, index, f"kernel {kernel[index]} of {kernels}")
     # Units are added to and subtracted from each other, which half of the range leaves room for.
-    for index in np.flatnonzero((start < -_INT64 // 2) | (start > stop) | (stop >= _INT64 // 2) | (least < 1)):
+    for index in _places((start < -_INT64 // 2) | (start > stop) | (stop >= _INT64 // 2) | (least < 1)):
         _fail(spec, index, f"units {start[index]} to {stop[index]}, at least {least[index]} a chunk")
-    for index in np.flatnonzero(~(np.isfinite(costs) & (costs >= 0))):
+    for index in _places(~(np.isfinite(costs) & (costs >= 0))):
         _fail(spec, index, f"cost {costs[index]}")
     free = rows[:, RowColumn.FREE]
-    for index in np.flatnonzero((free < 0) | (free > np.arange(len(rows)))):
+    for index in _places((free < 0) | (free > np.arange(len(rows)))):
         _fail(spec, index, f"may run with {free[index]} rows before it")
     slots = rows[:, RowColumn.SLOTS]
     if (slots < 0).any() or slots.sum() != len(tables.slot_kinds):
@@ -62,7 +62,7 @@ def _check_rows(spec: Described, tables: ProgramTables) -> None:
 
 def _check_slots(spec: Described, tables: ProgramTables) -> None:
     kinds, indices, values = tables.slot_kinds, tables.slot_indices, tables.slot_values
-    for slot in np.flatnonzero(kinds > max(SlotKind)):
+    for slot in _places(kinds > max(SlotKind)):
         _fail_slot(spec, slot, "is of an unknown kind")
     for kind, sizes in (
         (SlotKind.INPUT, [tensor.nbytes for tensor in spec.inputs]),
@@ -78,6 +78,12 @@ def _check_slots(spec: Described, tables: ProgramTables) -> None:
         outside = (values[places] < 0) | (values[places] > room)
         for slot, nbytes in zip(places[outside], room[outside]):
             _fail_slot(spec, slot, f"lies outside a buffer of {nbytes} bytes")
+
+
+def _places(wrong: np.ndarray) -> list[int]:
+    """Where a condition holds."""
+    found: list[int] = np.flatnonzero(wrong).tolist()
+    return found
 
 
 def _fail_slot(spec: Described, slot: int, message: str) -> NoReturn:

@@ -59,7 +59,7 @@ class Threads:
 
     def may_clash(self) -> bool:
         """Whether another Python thread may use the layer through Numba at this moment, which no lock can prevent."""
-        return self._layer is not None and threading.active_count() > 1 and numba_uses(self._layer)
+        return isinstance(self._layer, Layer) and threading.active_count() > 1 and numba_uses(self._layer)
 
     def team(self, wanted: int, executor: Executor) -> int:
         """How many threads a program may use now that asks for ``wanted`` and is run by ``executor``.

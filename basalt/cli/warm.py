@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,9 +55,7 @@ def warm(
     """
     start = time.perf_counter()
     entries = [_Warmed(str(path)) for path in models]
-    jobs = [
-        _guarded(entry, lambda p=path, e=entry: _planned(p, e, shapes, dims)) for path, entry in zip(models, entries)
-    ]
+    jobs = [_guarded(entry, partial(_planned, path, entry, shapes, dims)) for path, entry in zip(models, entries)]
     _check_used("--shape", "input", shapes, jobs, "shapes")
     _check_used("--dim", "symbolic dimension", dims, jobs, "dims")
     with compiling() as show:
@@ -64,7 +63,7 @@ def warm(
         done = 0
         for job, entry in zip(jobs, entries):
             if job is not None:
-                _guarded(entry, lambda j=job, d=done, e=entry: j.run(e, _shifted(show, d, total)))
+                _guarded(entry, partial(job.run, entry, _shifted(show, done, total)))
                 done += job.kernels
     _print(entries, time.perf_counter() - start, as_json)
     for entry in entries:

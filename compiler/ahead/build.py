@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from basalt.errors import UnsupportedError, ValidationError
+from basalt.runtime.declared import Declared
 from basalt.runtime.levels import CodeLevel
 from basalt.runtime.spec import ProgramSpec
 from basalt.runtime.stored.flow import Shapes
@@ -107,7 +108,7 @@ def _described(
     given = [*shapes, *({name: np.shape(value) for name, value in entry.items()} for entry in feeds)]
     for entry in given or [{}]:
         sizes = bind_sizes(direct.graph.inputs, entry)
-        found[tuple([v.shape for v in specialise(direct.graph, sizes).inputs])] = None  # type: ignore[misc]
+        found[tuple([_concrete(v.shape) for v in specialise(direct.graph, sizes).inputs])] = None
     inputs = [(spec.name, spec.dtype, spec.shape) for spec in direct.inputs]
     outputs = [(spec.name, spec.dtype, spec.shape) for spec in direct.outputs]
     return direct_model(inputs, outputs, list(found)), [_Program(direct, signature) for signature in found]
@@ -122,13 +123,22 @@ def _recorded(
         raise UnsupportedError(f"the model has several steps, which runs decide: give inputs, not shapes alone{given}")
     recording = Recording(model.recorded(feeds))
     record: dict[str, RecordValue] = {
-        "inputs": tuple([tuple(declared) for declared in model.declared_inputs()]),
-        "outputs": tuple([tuple(declared) for declared in model.declared_outputs()]),
+        "inputs": tuple([_plain(declared) for declared in model.declared_inputs()]),
+        "outputs": tuple([_plain(declared) for declared in model.declared_outputs()]),
         "direct": 0,
         "stages": recording.stages,
         "entry": recording.entry,
     }
     return record, [_Program(executable, signature) for executable, signature in recording.programs]
+
+
+def _plain(declared: Declared) -> tuple[Any, ...]:
+    shape = None if declared.shape is None else tuple(declared.shape)
+    return declared.name, declared.kind, declared.dtype, shape
+
+
+def _concrete(shape: Iterable[Any]) -> tuple[int, ...]:
+    return tuple([int(size) for size in shape])
 
 
 def _level(name: str, programs: Sequence[_Program], progress: LevelProgress | None) -> LevelPrograms:

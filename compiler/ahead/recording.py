@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class Recording:
         self.entry = self._point("", entry.names, (), False, entry.keyed())
 
     def _point(
-        self, prefix: str, watched: Sequence[str], kept: Sequence[str], content: bool, keyed: Mapping[Any, Stage]
+        self, prefix: str, watched: Sequence[str], kept: Iterable[str], content: bool, keyed: Mapping[Any, Stage]
     ) -> dict[str, RecordValue]:
         any_size, sized = [], []
         for key, stage in keyed.items():

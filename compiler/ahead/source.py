@@ -40,7 +40,7 @@ def load_source(file: ProgramFile, **options: Any) -> Any:
     if SOURCE not in file:
         return None
     fields = file.record(SOURCE)
-    form, content = fields.text("format"), memoryview(file.data(_CONTENT))
+    form, content = fields.text("format"), file.data(_CONTENT).data
     if form == "onnx":
         from ..onnx.model import load
 

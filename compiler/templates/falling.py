@@ -43,7 +43,8 @@ def _largest_of(made: dict[Value, Node], power: Node) -> Node | None:
 
 def _spreads_nan(group: RowGroup, largest: Node, powers: frozenset[Node]) -> bool:
     """Whether whatever is computed of the largest element becomes NaN by a sum of powers as well."""
-    reached, poisoned = {largest.output}, set()
+    reached: set[Value] = {largest.output}
+    poisoned: set[Value] = set()
     for node in group.nodes:
         if not reached.isdisjoint(node.present):
             if node.op not in _CARRIERS:
