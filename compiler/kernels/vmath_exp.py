@@ -7,7 +7,7 @@ The comment beside each gives its relative error.
 
 from __future__ import annotations
 
-from basalt.compiler.kernels.lanes import Value, copysign, fma, mad, magnitude, polynomial, select
+from basalt.compiler.kernels.lanes import Value, copysign, mad, magnitude, polynomial, select
 from basalt.compiler.kernels.vmath_format import format_of, nearest, power_of_two, scale, scale_down
 
 __all__ = ["decay", "exp", "expm1", "fall", "quarter_expm1", "reduce", "sigmoid", "tanh"]
@@ -38,6 +38,8 @@ EXPM1 = {
         2.5108976822642815e-08, 2.087534834185124e-09,
     ),
 }  # fmt: skip
+# sigmoid rounds to 1 from here on.
+SIGMOID_ONE = 40.0
 # tanh rounds to 1 from here on.
 TANH_ONE = {"f32": 10.0, "f64": 20.0}
 # expm1 rounds to -1 from here down.
@@ -89,11 +91,25 @@ def decay(x: Value) -> Value:
 
 
 def sigmoid(x: Value) -> Value:
-    """1 / (1 + e**-x), with full relative precision down to the subnormals."""
-    small = decay(x)
-    quotient = select(x < 0.0, small, 1.0) / (small + 1.0)
-    # Below -1, d / (1 + d) = d - d (d / (1 + d)) spares the roundings of the sum and the division.
-    return select(x < -1.0, fma(-small, quotient, small), quotient)
+    """1 / (1 + e**-x), with full relative precision down to the subnormals.
+
+    e**-x = 2**n (1 + small). What the sum of 1 and 2**n lacks (Dekker, 1971) is added to the rest of it. All of it is
+    scaled, so that neither the sum nor its reciprocal leave the normal numbers before the end.
+    """
+    form = format_of(x)
+    lift = form.bias // 2
+    bounded = select(x < form.underflow, form.underflow, x)
+    bounded = select(bounded > SIGMOID_ONE, SIGMOID_ONE, bounded)
+    n, rounded = nearest(bounded, -LOG2_E, form.bias - lift)
+    high, low = form.ln2
+    # The negative of what e**-x is reduced to.
+    r = mad(rounded, low, mad(rounded, high, bounded))
+    factors = [-c if i % 2 == 0 else c for i, c in enumerate(EXP[form.name][1:])]
+    small = polynomial(r, factors) * r
+    power, one = power_of_two(n, form), x.lift(2.0**-lift)
+    base = one + power
+    total = mad(small, power, one - (base - power)) + base
+    return (1.0 / total) * 2.0**-lift
 
 
 def tanh(x: Value) -> Value:
