@@ -16,7 +16,7 @@ from .suites import SUITES
 
 __all__ = ["main"]
 
-_FIGURES = ("startup", "calls", "chain", "memory", "compiling", "onnx")
+_FIGURES = ("startup", "calls", "chain", "memory", "compiling", "onnx", "ahead")
 DONE, REGRESSION, ERROR = 0, 1, 2
 
 
