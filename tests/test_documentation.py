@@ -79,9 +79,9 @@ def test_every_environment_variable_is_documented() -> None:
     assert documented == read
 
 
-VARIABLE = r"[A-Z][A-Z0-9]*_[A-Z0-9_]+|LOCALAPPDATA"
-NO_VARIABLES = {"O_BINARY", "O_CLOEXEC", "O_NONBLOCK", "NUM_THREADS"}
-"""Attributes that are looked up by name."""
+VARIABLE = r"[A-Z][A-Z0-9]*_[A-Z0-9_]+|LOCALAPPDATA|TERM"
+NO_VARIABLES = {"COMP_CWORD", "COMP_WORDS", "O_BINARY", "O_CLOEXEC", "O_NONBLOCK", "NUM_THREADS"}
+"""Attributes that are looked up by name, and what the script of a shell tells that asks for completions."""
 
 
 def exported(module: ast.Module) -> set[str]:

@@ -117,11 +117,11 @@ class ArraysFile(click.Path):
         super().__init__(exists=True, dir_okay=False, readable=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = super().convert(value, param, ctx)
+        path = os.fsdecode(super().convert(value, param, ctx))
         try:
             return tuple(_shapes_in(path))
         except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-            self.fail(f"{str(path)!r} is no readable .npz file: {error}", param, ctx)
+            self.fail(f"{path!r} is no readable .npz file: {error}", param, ctx)
 
 
 def _shapes_in(path: str) -> Iterator[tuple[str, tuple[int, ...]]]:
