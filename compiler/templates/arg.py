@@ -1,19 +1,21 @@
 """Positions of the smallest or largest element: one pass finds the extreme, the next its first place.
 
 Both passes are plain reductions, so that both become vector code. A NaN is the extreme wherever there is one, since the
-reduction lets it through. Short lines are written out element by element, in a loop over lines side by side.
+reduction lets it through. Short lines are written out element by element, in a loop over lines side by side; long ones
+that lie side by side are walked together in one pass.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from basalt.ops import TensorType
 from basalt.ops.types import is_float
 
 from ..codegen.body import Access, Body
 from ..codegen.choices import stays
-from ..codegen.kernel import KernelBuilder
+from ..codegen.kernel import Call, KernelBuilder
 from ..codegen.loop_nest import write_loops
 from ..codegen.lowering import Lowering
 from ..codegen.registry import template
@@ -22,6 +24,10 @@ from ..ir import Node, Value
 from ..views import View, collapse
 from .elementwise import decode
 
+BLOCK = 64
+"""Lines side by side that are walked together."""
+SIDE_BY_SIDE = 8
+"""Lines that fill a vector."""
 LONGEST = 16
 """Most elements of a line that is written out."""
 
@@ -46,6 +52,9 @@ def arg(node: Node, lowering: Lowering) -> None:
         units, fewest = write_loops(body, lines, dict, lambda j, _: _short_line(body, node, (given, result), length, j))
         lowering.add(kernel.call(units, source.size * 0.1 + 5.0, min_chunk=fewest))
         return
+    if lines and lines[-1] >= SIDE_BY_SIDE and abs(strides[0][-1]) < abs(source.strides[axis]):
+        lowering.add(_lines_side_by_side(body, node, (given, result), lines, length))
+        return
     sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate(lines)]
     n = kernel.parameter("n", length)
     register = register_suffix(source.dtype)
@@ -62,6 +71,48 @@ def arg(node: Node, lowering: Lowering) -> None:
         suffix = SUFFIX[target.dtype]
         body.store(result, result.base, "at" if suffix == "i64" else f"cast_i64_{suffix}(at)")
     lowering.add(kernel.call(math.prod(lines), source.size * 0.4 + 5.0))
+
+
+def _lines_side_by_side(
+    body: Body, node: Node, places: tuple[Access, Access], lines: Sequence[int], length: int
+) -> Call:
+    """A unit is a block of neighbouring lines, walked element by element; extremes and places lie on the stack."""
+    kernel, (given, result) = body.kernel, places
+    inner, register, suffix = len(lines) - 1, register_suffix(given.dtype), SUFFIX[result.dtype]
+    blocks = -(-lines[-1] // BLOCK)
+    sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate([*lines[:-1], blocks])]
+    width, n = kernel.parameter("width", lines[-1]), kernel.parameter("n", length)
+    kernel.line(f"extremes = stack_{8 * BLOCK}()")
+    kernel.line(f"places = stack_{4 * BLOCK}()")
+    with kernel.block("for u in range(start, stop)"):
+        indices = decode(kernel, "u", sizes)
+        kernel.line(f"left = {indices[inner]} * {BLOCK}")
+        kernel.line(f"count = min({BLOCK}, {width} - left)")
+        body.start_row({axis: index for axis, index in indices.items() if axis < inner})
+        with kernel.block("for i in range(count)"):
+            first = body.load(given, given.index(inner, "(left + i)"))
+            kernel.line(f"storerw_{register}(extremes, i, {first})")
+            kernel.line("storerw_i32(places, i, const_i32(0))")
+        with kernel.block(f"for j in range(1, {n})"), kernel.block("for i in range(count)"):
+            element = body.load(given, f"{given.index(inner, '(left + i)')} + j * {given.strides[-1]}")
+            best = kernel.define(f"loadrw_{register}(extremes, i)", "best")
+            better = _is_better(node.op, element, best, given.dtype)
+            kernel.line(f"better = {better}")
+            kernel.line(f"storerw_{register}(extremes, i, select_{register}(better, {element}, {best}))")
+            kernel.line("storerw_i32(places, i, select_i32(better, cast_i64_i32(j), loadrw_i32(places, i)))")
+        with kernel.block("for i in range(count)"):
+            at = kernel.define("loadrw_i32(places, i)", "at")
+            body.store(result, result.index(inner, "(left + i)"), at if suffix == "i32" else f"cast_i32_{suffix}({at})")
+    return kernel.call(math.prod(lines[:-1]) * blocks, math.prod(lines) * length * 0.15 + 5.0)
+
+
+def _is_better(op: str, element: str, best: str, dtype: str) -> str:
+    """The source of whether an element comes before the extreme so far; the first NaN comes before all numbers."""
+    register = register_suffix(dtype)
+    if not is_float(dtype):
+        return f"{'gt' if op == 'arg_max' else 'lt'}_{register}({element}, {best})"
+    worse = f"{'le' if op == 'arg_max' else 'ge'}_{register}({element}, {best})"
+    return f"u8_bool(and_u8(bool_u8(eq_{register}({best}, {best})), not_u8(bool_u8({worse}))))"
 
 
 def _short_line(body: Body, node: Node, places: tuple[Access, Access], length: int, variable: str) -> None:

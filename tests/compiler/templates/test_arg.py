@@ -90,3 +90,19 @@ def test_short_lines(op: str, dtype: str, length: int) -> None:
         array[2::5, 0] = -np.inf
     find(op, array, 1)
     find(op, array.reshape(7, 11, length), 2, output_data_type="int64")
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int32", "uint8", "int64", "uint32"])
+@pytest.mark.parametrize("shape", [(1, 17, 8), (3, 20, 64), (2, 130, 5, 13), (40, 70)])
+def test_long_lines_side_by_side(op: str, dtype: str, shape: tuple[int, ...]) -> None:
+    array = numbers(3, shape, dtype)
+    if array.dtype.kind == "f":
+        array = np.round(array * 4).astype(array.dtype)
+        array.reshape(-1)[::29] = np.nan
+        array.reshape(-1)[::7] = -0.0
+    elif array.dtype.kind in "iu":
+        array[..., ::3] = array[..., :1]
+    for axis in range(len(shape) - 1):
+        for kind in ("int32", "int64"):
+            find(op, array, axis, output_data_type=kind)
