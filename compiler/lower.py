@@ -8,6 +8,7 @@ from functools import partial
 from basalt.runtime.spec import KernelCode, ProgramSpec, Row, Slot, TensorSpec
 
 from .codegen.choices import measured
+from .codegen.elementwise import CARRY_OVER
 from .codegen.kernel import Call
 from .codegen.lowering import Lowering
 from .codegen.work import bytes_moved
@@ -61,6 +62,7 @@ def assemble(lowering: Lowering) -> ProgramSpec:
         kernels=tuple(codes),
         constants=tuple(lowering.constant_arrays),
         arena_bytes=arena,
+        carried=tuple([_carried(call) for call in lowering.calls if call.kind == CARRY_OVER]),
     )
 
 
@@ -83,6 +85,13 @@ def _row(call: Call, kernel: int, free: int) -> Row:
         nbytes=bytes_moved(call),
         dtype=call.dtype,
     )
+
+
+def _carried(call: Call) -> tuple[int, int]:
+    """The output and the input that a call keeps as one array."""
+    source, target, *_ = call.slots
+    assert isinstance(source, View) and isinstance(target, View)
+    return target.buffer.index, source.buffer.index
 
 
 def _slot(value: View | int | float) -> Slot:

@@ -12,13 +12,7 @@ if TYPE_CHECKING:
     from .spec import KernelCode, Row
     from .tables import Constants, ProgramTables
 
-__all__ = ["CARRY_OVER", "Described", "TensorSpec"]
-
-CARRY_OVER = "carry over"
-"""The label of kernels that copy an input to an output, and leave it where the caller gives one array for both.
-
-Their tables begin with the addresses of the two.
-"""
+__all__ = ["Described", "TensorSpec"]
 
 
 class TensorSpec(NamedTuple):
@@ -54,6 +48,11 @@ class Described(Protocol):
     def kernel_count(self) -> int: ...
     @property
     def arena_bytes(self) -> int: ...
+    @property
+    def carried(self) -> Sequence[tuple[int, int]]:
+        """Outputs and inputs, by number, that may be one array: what was an input's last use writes the output."""
+        ...
+
     def row_label(self, index: int) -> str:
         """What the user calls the operators of a row; often empty."""
         ...

@@ -15,7 +15,7 @@ from basalt.errors import BasaltError, DeadlineExceeded, UnsupportedError, Valid
 
 from .code import Code
 from .deadlines import deadline_after, grains
-from .described import CARRY_OVER, Described
+from .described import Described
 from .dtypes import numpy_dtype
 from .environment import environment
 from .feeds import prepare_inputs, prepare_outputs
@@ -251,18 +251,11 @@ class Program:
     def _grains(self) -> np.ndarray:
         return grains(timings(self.spec.tables))
 
-    @functools.cached_property
-    def _carried(self) -> frozenset[tuple[int, int]]:
-        """Outputs and inputs, by number, that may be one array: what was an input's last use writes the output."""
-        kept = {number for number, code in enumerate(self.spec.kernels) if code.label == CARRY_OVER}
-        tables = [row.slots for row in self.spec.rows if row.kernel in kept] if kept else []
-        return frozenset((target.index, source.index) for source, target, *_ in tables)
-
     def _run_carefully(
         self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None, deadline: int, threads: int | None
     ) -> dict[str, np.ndarray]:
         inputs = prepare_inputs(self.spec.inputs, feeds)
-        written, results = prepare_outputs(self.spec.outputs, out, inputs, self._carried)
+        written, results = prepare_outputs(self.spec.outputs, out, inputs, frozenset(self.spec.carried))
         status = self._run_bound(inputs, written, False, deadline, threads)
         if status >= 0 or status == _LATE:
             raise self.failure(status)

@@ -111,6 +111,8 @@ class ProgramSpec:
     kernels: tuple[KernelCode, ...]
     constants: tuple[np.ndarray, ...]
     arena_bytes: int
+    carried: tuple[tuple[int, int], ...] = ()
+    """Outputs and inputs, by number, that may be one array: what was an input's last use writes the output."""
 
     def row_label(self, index: int) -> str:
         """What the user calls the operators of a row; often empty."""

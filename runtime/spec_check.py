@@ -27,6 +27,11 @@ def check_spec(spec: Described) -> None:
         _check_tensors(kind, tensors)
     if not 0 <= spec.arena_bytes < _INT64:
         raise ValidationError(f"program: arena of {spec.arena_bytes} bytes")
+    for output, entry in spec.carried:
+        if not (0 <= output < len(spec.outputs) and 0 <= entry < len(spec.inputs)):
+            raise ValidationError(f"program: output {output} may be input {entry}, and one of them does not exist")
+        if spec.outputs[output].nbytes != spec.inputs[entry].nbytes:
+            raise ValidationError(f"program: output {output} may be input {entry}, which is of another size")
     tables = spec.tables
     _check_rows(spec, tables)
     _check_slots(spec, tables)

@@ -115,7 +115,7 @@ def test_every_dependency_is_explained_and_used() -> None:
     imported = {name.replace("_", "-") for _, module in modules() for name in imports(module)}
     outside = imported - set(sys.stdlib_module_names) - {"basalt", "pkg-resources", "--future--"}
     optional = {"onnx", "PIL", "onnxruntime", "sklearn", "torch", "pandas", "pyarrow"}
-    assert outside - optional == {name.replace("_", "-") for name in required} - {"tbb"}
+    assert outside - optional == {name.replace("_", "-") for name in required}
 
 
 def imports(module: ast.Module) -> Iterator[str]:

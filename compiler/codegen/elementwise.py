@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 from basalt.ops import TensorType
-from basalt.runtime.described import CARRY_OVER
 
 from ..ir import Node, Value
 from ..views import View, collapse, memory_order
@@ -66,6 +65,13 @@ def fill_call(target: View, number: float | int, label: str) -> Call:
     writer = _Writer([], [], [(Value(TensorType(target.dtype, target.shape)), target)], "fill")
     writer.fill_with(number)
     return writer.write(label)
+
+
+CARRY_OVER = "carry over"
+"""What calls are that copy an input to an output, and leave it where the caller gives one array for both.
+
+Their tables begin with the addresses of the two.
+"""
 
 
 class _Writer:

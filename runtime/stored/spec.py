@@ -43,6 +43,7 @@ class StoredSpec:
         self.kernel_numbers = fields.array("kernels", "int64", (None,))
         if self.kernel_numbers.size and not 0 <= self.kernel_numbers.min() <= self.kernel_numbers.max() < kernels:
             fields.fail("kernels", f"there are {kernels}, but number {self.kernel_numbers.max()} is used")
+        self.carried = [(output, entry) for output, entry in fields.array("carried", "int64", (None, 2)).tolist()]
         self.tables = _tables(fields)
         self.memory = _constants(fields, weights)
 

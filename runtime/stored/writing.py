@@ -157,6 +157,7 @@ def _program(spec: ProgramSpec, places: np.ndarray, kernels: Mapping[str, int]) 
         "slot_indices": tables.slot_indices,
         "slot_values": tables.slot_values,
         "constants": places,
+        "carried": np.array(spec.carried, np.int64).reshape(-1, 2),
     }
 
 

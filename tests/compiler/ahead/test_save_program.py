@@ -323,3 +323,27 @@ def test_estimators_and_modules_run_as_their_graphs(tmp_path: Path) -> None:
         loaded = basalt.load(tmp_path / "e.bsl")
     np.testing.assert_array_equal(loaded.predict(rows), fitted.predict(rows))
     np.testing.assert_allclose(runner.run({"X": rows[:7]})["predict_proba"], fitted.predict_proba(rows[:7]), rtol=1e-12)
+
+
+def test_caches_are_changed_in_place(tmp_path: Path) -> None:
+    """One array for an input and an output: only what is new is written, by a file's program too."""
+    path = onnx_file(
+        tmp_path,
+        [helper.make_node("ScatterElements", ["cache", "place", "new"], ["kept"], axis=0)],
+        [
+            ("cache", TensorProto.FLOAT, [8, 4]),
+            ("place", TensorProto.INT64, [1, 4]),
+            ("new", TensorProto.FLOAT, [1, 4]),
+        ],
+        [("kept", TensorProto.FLOAT, [8, 4])],
+        {},
+    )
+    basalt.save_program(basalt.load(path), tmp_path / "m.bsl", source=False)
+    runner = basalt.Runner(tmp_path / "m.bsl", trust_native=True)
+    cache = np.zeros((8, 4), np.float32)
+    for step in range(8):
+        feeds = {"cache": cache, "place": np.full((1, 4), step), "new": np.full((1, 4), step + 1, np.float32)}
+        assert runner.run(feeds, {"kept": cache})["kept"] is cache
+    np.testing.assert_array_equal(cache[:, 0], np.arange(1, 9))
+    (program,) = runner._native.programs()  # type: ignore[union-attr]
+    assert list(program.spec.carried) == [(0, 0)]
