@@ -6,6 +6,7 @@ import errno
 import os
 import resource
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,16 @@ from basalt.serialization import GraphData, NodeData, PayloadWriter, load, save
 
 OLD = constants_only(w=np.arange(1000))
 NEW = constants_only(w=np.arange(3_000_000))
+
+
+@pytest.fixture(params=["without a name", "with a name"], autouse=True)
+def named(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the temporary file has a name from the beginning, as where the file system can do no better."""
+    if request.param == "with a name":
+        monkeypatch.setattr("basalt.serialization.atomic._UNNAMED", 0)
+    elif not sys.platform.startswith("linux"):
+        pytest.skip("files without a name need Linux")
+    return bool(request.param == "with a name")
 
 
 @pytest.fixture
@@ -62,7 +73,7 @@ def test_failing_system_calls(old: Path, monkeypatch: pytest.MonkeyPatch, functi
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), RuntimeError("from elsewhere")])
 @pytest.mark.parametrize("old_exists", [True, False])
 def test_interruption_half_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, old_exists: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, old_exists: bool, named: bool
 ) -> None:
     path = tmp_path / "m.bsl"
     if old_exists:
@@ -73,14 +84,15 @@ def test_interruption_half_way(
     def interrupted(self: PayloadWriter) -> Iterator[np.ndarray]:
         for index, chunk in enumerate(chunks(self)):
             if index == 5:
-                seen.extend(os.stat(tmp_path / name).st_size for name in os.listdir(tmp_path) if name != "m.bsl")
+                seen.append(sum(os.stat(tmp_path / name).st_size for name in os.listdir(tmp_path) if name != "m.bsl"))
                 raise error
             yield chunk
 
     with monkeypatch.context() as patch, pytest.raises(type(error)):
         patch.setattr(PayloadWriter, "chunks", interrupted)
         save(path, NEW)
-    assert len(seen) == 1 and seen[0] > 1 << 20, "the interruption came while the temporary file was being written"
+    assert len(seen) == 1, "the interruption came while the temporary file was being written"
+    assert (seen[0] > 1 << 20) == named
     if old_exists:
         assert_untouched(path)
     else:
@@ -176,7 +188,7 @@ def test_the_temporary_file_never_shows_more_than_the_target(old: Path, monkeypa
     real = os.open
 
     def create(path: str, flags: int, mode: int = 0o777) -> int:
-        if flags & os.O_CREAT:
+        if flags & os.O_CREAT or flags & os.O_TMPFILE == os.O_TMPFILE:
             modes.append(mode)
         return real(path, flags, mode)
 
@@ -233,6 +245,18 @@ def test_long_names_and_relative_paths(tmp_path: Path, monkeypatch: pytest.Monke
     save(name, OLD)
     assert load(name) == OLD
     assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("number", [errno.EXDEV, errno.ENOENT, errno.EPERM])
+def test_a_file_system_that_gives_no_name_to_files_without(
+    old: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    old.chmod(0o640)
+    monkeypatch.setattr(os, "link", fail_with(OSError(number, os.strerror(number))))
+    save(old, NEW)
+    assert load(old) == NEW
+    assert mode(old) == 0o640
+    assert os.listdir(old.parent) == ["m.bsl"]
 
 
 def test_a_taken_temporary_name_is_passed_over(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
