@@ -100,6 +100,11 @@ class Runner:
         """The inputs' shapes that the file has programs for."""
         return [] if self._native is None else self._native.signatures
 
+    @property
+    def native(self) -> StoredModel | None:
+        """The file's programs with machine code, for tools that look at them; None where they are not used."""
+        return self._native
+
     def run(
         self,
         feeds: Mapping[str, Any],

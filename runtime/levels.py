@@ -17,7 +17,7 @@ from basalt.errors import UnsupportedError, ValidationError
 from .host import cpu_flags
 from .tile_registers import may_use_tiles
 
-__all__ = ["LEVELS", "NATIVE", "CodeLevel", "choose", "code_features", "features_missing", "host_levels"]
+__all__ = ["LEVELS", "NATIVE", "CodeLevel", "choose", "code_features", "features_missing", "host_levels", "lacks"]
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 """Levels that code is made for; each includes those before it."""
@@ -97,28 +97,27 @@ def choose(available: Sequence[CodeLevel]) -> int:
     Raises UnsupportedError, saying what each needs, if none can; ValidationError as :func:`host_levels` does.
     """
     for index in sorted(range(len(available)), key=lambda i: _rank(available[i]), reverse=True):
-        if not _lacks(available[index]):
+        if not lacks(available[index]):
             return index
     levels = host_levels()
     limit = f" (limited by BASALT_CPU_LEVEL={_limit()})" if _limit() else ""
     offers = f"offers {', '.join(levels)}" if levels else "offers none of the levels"
-    lacks = (
-        "; ".join(f"{level.name} also needs {', '.join(_lacks(level))}" for level in available) or "there is no code"
-    )
-    raise UnsupportedError(f"no machine code fits: this CPU ({_name()}) {offers}{limit}, but {lacks}")
+    needs = "; ".join(f"{level.name} also needs {', '.join(lacks(level))}" for level in available) or "there is no code"
+    raise UnsupportedError(f"no machine code fits: this CPU ({_name()}) {offers}{limit}, but {needs}")
 
 
-def _rank(level: CodeLevel) -> tuple[int, int]:
-    order = [*LEVELS, NATIVE]
-    return (order.index(level.name) if level.name in order else -1, len(level.features))
-
-
-def _lacks(level: CodeLevel) -> list[str]:
+def lacks(level: CodeLevel) -> list[str]:
+    """What this CPU or its system lacks for some code; nothing if it can run. Raises as :func:`host_levels` does."""
     if level.name == NATIVE:
         return features_missing(level.features)
     if level.name in LEVELS and _is_x86():
         return features_missing([*sorted(_needed(level.name)), *level.features])
     return ["an x86-64 CPU" if level.name in LEVELS else "a later version of Basalt"]
+
+
+def _rank(level: CodeLevel) -> tuple[int, int]:
+    order = [*LEVELS, NATIVE]
+    return (order.index(level.name) if level.name in order else -1, len(level.features))
 
 
 def _needed(level: str) -> frozenset[str]:

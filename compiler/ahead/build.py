@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from basalt.serialization.program.records import RecordValue
 
 from ..backend import program_spec
 from ..codegen.choices import Choices, remembering
-from ..codegen.compile import compile_objects, executor_object
+from ..codegen.compile import compile_objects, executor_object, missing
 from ..executable import Executable
 from ..kernels.target import LEVELS, NATIVE, compiling_for
 from ..onnx.model import OnnxExecutable
@@ -33,7 +34,10 @@ from .recording import Recording
 __all__ = ["LevelProgress", "compile_ahead", "level_names"]
 
 LevelProgress = Callable[[str, int, int, float], None]
-"""``progress(level, done, total, seconds)``: kernels ready of a level, and what the last one took to compile."""
+"""``progress(level, done, total, seconds)``: kernels ready of a level, and what the last one took to compile.
+
+It is called when a level begins, with 0 of 0 kernels, when its kernels are known, and after each that was compiled.
+"""
 ShapesByName = Mapping[str, tuple[int, ...]]
 
 
@@ -75,7 +79,7 @@ def compile_ahead(
         levels: the CPUs, as :func:`level_names` takes them.
         source: parts with the model itself, of which other programs can be compiled later.
         metadata: free text by name.
-        progress: told of each kernel that was compiled.
+        progress: told of each level and of each kernel that was compiled.
 
     Raises:
         ValidationError: for shapes that the model does not allow.
@@ -126,6 +130,7 @@ def _recorded(
         "inputs": tuple([_plain(declared) for declared in model.declared_inputs()]),
         "outputs": tuple([_plain(declared) for declared in model.declared_outputs()]),
         "direct": 0,
+        "signatures": tuple([_shapes(entry) for entry in feeds]),
         "stages": recording.stages,
         "entry": recording.entry,
     }
@@ -141,8 +146,15 @@ def _concrete(shape: Iterable[Any]) -> tuple[int, ...]:
     return tuple([int(size) for size in shape])
 
 
+def _shapes(feeds: Mapping[str, Any]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The shape of each input that is an array."""
+    return tuple([(name, value.shape) for name, value in feeds.items() if isinstance(value, np.ndarray)])
+
+
 def _level(name: str, programs: Sequence[_Program], progress: LevelProgress | None) -> LevelPrograms:
     """All programs for one CPU."""
+    tell = functools.partial(progress or _say_nothing, name)
+    tell(0, 0, 0.0)
     with compiling_for(name):
         choices: dict[int, Choices] = {}
         specs = []
@@ -150,10 +162,14 @@ def _level(name: str, programs: Sequence[_Program], progress: LevelProgress | No
             with remembering(choices.setdefault(id(program.executable), Choices())):
                 specs.append(_spec(program))
         codes = list({code.key: code for spec in specs for code in spec.kernels}.values())
-        tell = None if progress is None else lambda done, total, seconds: progress(name, done, total, seconds)
+        tell(len(codes) - missing(codes), len(codes), 0.0)
         objects = compile_objects(codes, name, tell)
     level = native_level() if name == NATIVE else CodeLevel(name)
     return LevelPrograms(level, specs, {c.key: o for c, o in zip(codes, objects)}, executor_object())
+
+
+def _say_nothing(level: str, done: int, total: int, seconds: float) -> None:
+    pass
 
 
 def _spec(program: _Program) -> ProgramSpec:

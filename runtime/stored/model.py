@@ -18,7 +18,7 @@ from .code import LevelCode, ProgramCode, choose_level, level_parts
 from .flow import Flow, HostMaker, Shapes, UnseenError, signatures
 from .spec import StoredSpec
 
-__all__ = ["MODEL", "SHARED_WEIGHTS", "StoredModel", "declared_values"]
+__all__ = ["MODEL", "SHARED_WEIGHTS", "StoredModel", "declared_values", "stored_signatures"]
 
 MODEL, SHARED_WEIGHTS = "model", "weights"
 """Names of parts: the model's record, and the constants that all levels share."""
@@ -27,7 +27,8 @@ MODEL, SHARED_WEIGHTS = "model", "weights"
 class StoredModel:
     """A model whose machine code is in a file. Several threads may use it at once.
 
-    ``inputs`` and ``outputs`` are as the model declares them; ``level`` is the level of x86-64 whose code is used.
+    ``inputs`` and ``outputs`` are as the model declares them; ``level`` is the level of x86-64 whose code is used,
+    ``direct`` whether each run is of one program alone.
 
     Args:
         file: the file, of which the caller knows that its code may be run.
@@ -42,7 +43,7 @@ class StoredModel:
     def __init__(self, file: ProgramFile, host: HostMaker, *, threads: int | None = None) -> None:
         self._file = file
         self._threads = threads
-        model = file.record(MODEL)
+        self._model = model = file.record(MODEL)
         self.inputs = declared_values(model, "inputs")
         self.outputs = declared_values(model, "outputs")
         self.level = choose_level(model).name
@@ -55,6 +56,7 @@ class StoredModel:
         if not self._stages:
             model.fail("stages", "there is none")
         self._flow = None if model.integer("direct", 0, 1) else Flow(model, self._program, host)
+        self.direct = self._flow is None
         self._by_shapes: dict[Shapes, int] = dict(signatures(self._stages[0])) if self._flow is None else {}
         for _, number in (pair for stage in self._stages for pair in signatures(stage)):
             if not 0 <= number < len(self._records):
@@ -62,9 +64,10 @@ class StoredModel:
 
     @property
     def signatures(self) -> list[dict[str, tuple[int, ...]]]:
-        """The shapes by input's name that the file has programs for; of several steps, those of the first."""
-        names = [slot for slot, _ in self._stages[0].plain("feeds")]
-        return [dict(zip(names, shapes)) for shapes, _ in signatures(self._stages[0])]
+        """The shapes by input's name that the file has programs for; of several steps, those of the inputs whose runs
+        it holds.
+        """
+        return stored_signatures(self._model)
 
     def run(
         self,
@@ -101,6 +104,11 @@ class StoredModel:
     def programs(self) -> list[Program]:
         """All programs, for tools that look at them."""
         return [self._program(number) for number in range(len(self._records))]
+
+    def program_for(self, shapes: Mapping[str, tuple[int, ...]]) -> Program | None:
+        """The program for these shapes by input's name; None where there is none, and for a model of several steps."""
+        number = self._by_shapes.get(tuple([tuple(shapes[name]) for name in self._names]))
+        return None if number is None else self._program(number)
 
     def _run_steps(
         self, flow: Flow, feeds: Any, out: Any, timeout: float | None, threads: int | None
@@ -156,6 +164,35 @@ class StoredModel:
         if len(found) != len(self._records):
             notes.fail("programs", f"{len(found)} given, expected {len(self._records)}")
         return found[number]
+
+
+def stored_signatures(model: Fields) -> list[dict[str, tuple[int, ...]]]:
+    """See :attr:`StoredModel.signatures`; ``model`` is the model's record."""
+    if model.has("signatures"):
+        return [dict(entry) for entry in _recorded(model)]
+    stage = next(model.records("stages"), None)
+    if stage is None:
+        model.fail("stages", "there is none")
+    names = [slot for slot, _ in stage.plain("feeds")]
+    return [dict(zip(names, shapes)) for shapes, _ in signatures(stage)]
+
+
+def _recorded(model: Fields) -> list[tuple[tuple[str, tuple[int, ...]], ...]]:
+    """Of each run that the file holds, the inputs' names and shapes."""
+    found = model.plain("signatures")
+    for entry in found if isinstance(found, tuple) else (None,):
+        match entry:
+            case tuple() if all(_is_shape(pair) for pair in entry):
+                continue
+        model.fail("signatures", f"{entry!r} given, expected names and shapes")
+    return list(found)
+
+
+def _is_shape(pair: Any) -> bool:
+    match pair:
+        case (str(), tuple() as shape):
+            return all(type(size) is int and size >= 0 for size in shape)
+    return False
 
 
 def declared_values(model: Fields, name: str) -> tuple[Declared, ...]:
