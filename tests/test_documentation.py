@@ -80,7 +80,7 @@ def test_every_environment_variable_is_documented() -> None:
 
 
 VARIABLE = r"[A-Z][A-Z0-9]*_[A-Z0-9_]+|LOCALAPPDATA|TERM"
-NO_VARIABLES = {"COMP_CWORD", "COMP_WORDS", "O_BINARY", "O_CLOEXEC", "O_NONBLOCK", "NUM_THREADS"}
+NO_VARIABLES = {"COMP_CWORD", "COMP_WORDS", "O_BINARY", "O_CLOEXEC", "O_NONBLOCK", "O_TMPFILE", "NUM_THREADS"}
 """Attributes that are looked up by name, and what the script of a shell tells that asks for completions."""
 
 
@@ -114,7 +114,7 @@ def test_every_dependency_is_explained_and_used() -> None:
     assert extras == set(project["optional-dependencies"])
     imported = {name.replace("_", "-") for _, module in modules() for name in imports(module)}
     outside = imported - set(sys.stdlib_module_names) - {"basalt", "pkg-resources", "--future--"}
-    optional = {"onnx", "PIL", "onnxruntime", "sklearn", "torch", "pandas", "pyarrow"}
+    optional = {"onnx", "PIL", "onnxruntime", "sklearn", "torch", "pandas", "pyarrow", "cryptography"}
     assert outside - optional == {name.replace("_", "-") for name in required}
 
 

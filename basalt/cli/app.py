@@ -25,7 +25,9 @@ from basalt.cli.output import complain
 from basalt.cli.profile import profile_command
 from basalt.cli.run import run_command
 from basalt.cli.show import show
+from basalt.cli.sign import sign
 from basalt.cli.streams import discard_output, is_closed_output, prepare_streams
+from basalt.cli.verify import verify
 from basalt.errors import BasaltError
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -54,6 +56,8 @@ for command in (
     ops,
     bench_command,
     compare_command,
+    sign,
+    verify,
     completion,
 ):
     cli.add_command(command)
@@ -137,6 +141,7 @@ def _command_path(arguments: Sequence[str]) -> str:
     return path
 
 
-def _warn(message: Warning | str, *place: object) -> None:
+def _warn(message: Warning | str, category: type[Warning], *place: object) -> None:
     """Show a warning as the line that it is: where in the code it arose is of no use to a user."""
-    print(f"warning: {message}", file=sys.stderr)
+    word = "note" if category.__name__ == "NativeCodeWarning" else "warning"
+    print(f"{word}: {message}", file=sys.stderr)

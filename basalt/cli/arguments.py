@@ -29,6 +29,7 @@ __all__ = [
     "random_input_option",
     "random_seed_option",
     "shape_options",
+    "size_options",
 ]
 
 MODEL = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
@@ -171,35 +172,35 @@ random_seed_option = click.option(
 
 
 def shape_options(command: _Decorated) -> _Decorated:
-    """Give a command the options that decide symbolic dimensions, its parameters ``shapes`` and ``dims``."""
+    """Give a command the options that decide symbolic dimensions, its parameters ``shapes`` and ``dims``.
+
+    A command that takes arrays from files in a way of its own has :func:`size_options` instead.
+    """
 
     @functools.wraps(command)
     def with_shapes_of_file(*args: Any, shapes: Any, shapes_from: Any, **rest: Any) -> Any:
         return command(*args, shapes=(*shapes, *(shapes_from or ())), **rest)
 
-    options = (
-        click.option(
-            "--shape", "shapes", type=NAMED_SHAPE, metavar=NamedShape.name, multiple=True, help="Shape of an input."
-        ),
-        click.option(
-            "--shapes-from",
-            type=ARRAYS_FILE,
-            metavar=ArraysFile.name,
-            help="Shapes of inputs: those of a file's arrays.",
-        ),
-        click.option(
-            "--dim",
-            "dims",
-            type=NAMED_SIZE,
-            metavar=NamedSize.name,
-            multiple=True,
-            help="Size of a symbolic dimension; 1 if nothing tells it.",
-        ),
+    from_file = click.option(
+        "--shapes-from", type=ARRAYS_FILE, metavar=ArraysFile.name, help="Shapes of inputs: those of a file's arrays."
     )
-    decorated: Any = with_shapes_of_file
-    for option in reversed(options):
-        decorated = option(decorated)
-    return cast("_Decorated", decorated)
+    return cast("_Decorated", size_options(from_file(with_shapes_of_file)))
+
+
+def size_options(command: _Decorated) -> _Decorated:
+    """Give a command ``--shape`` and ``--dim``, its parameters ``shapes`` and ``dims``."""
+    shape = click.option(
+        "--shape", "shapes", type=NAMED_SHAPE, metavar=NamedShape.name, multiple=True, help="Shape of an input."
+    )
+    dim = click.option(
+        "--dim",
+        "dims",
+        type=NAMED_SIZE,
+        metavar=NamedSize.name,
+        multiple=True,
+        help="Size of a symbolic dimension; 1 if nothing tells it.",
+    )
+    return shape(dim(command))
 
 
 def help_if_alone(context: click.Context) -> None:

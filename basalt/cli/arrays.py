@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from basalt.serialization.atomic import atomic_file
 if TYPE_CHECKING:
     from basalt.serialization import TensorSpec
 
-__all__ = ["check_target", "flattened", "random_feeds", "read", "save", "summary"]
+__all__ = ["check_target", "flattened", "random_feeds", "read", "read_archive", "save", "summary"]
 
 FIRST_VALUES = 5
 
@@ -30,6 +31,18 @@ def read(path: Path) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         raise click.ClickException(f"{path}: holds several arrays, expected one .npy array")
     return array
+
+
+def read_archive(path: Path) -> dict[str, np.ndarray]:
+    """The arrays in a .npz file by name. Raises click.ClickException for another file; never unpickles."""
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise click.ClickException(f"{path}: holds one array without a name, expected a .npz file")
+        with archive:
+            return {name: np.asarray(archive[name]) for name in archive.files}
+    except (ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        raise click.ClickException(f"{path}: not a readable .npz file: {error}") from error
 
 
 def random_feeds(

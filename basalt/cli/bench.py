@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import basalt
+from basalt.cli.ahead.options import trust_options
 from basalt.cli.arguments import model_argument, random_input_option, random_seed_option, shape_options
 from basalt.cli.output import compiling, json_option, measuring, print_json, print_table, seconds_text
 
@@ -61,6 +62,7 @@ class Ratio:
     help="The greatest difference of outputs, in parts of an output's greatest magnitude.",
 )
 @random_seed_option
+@trust_options
 @json_option
 def bench_command(
     model: Path,
@@ -72,6 +74,8 @@ def bench_command(
     rounds: int,
     tolerance: float,
     seed: int,
+    trust: bool,
+    keys: Path | None,
     as_json: bool,
 ) -> None:
     """Measure how long a run of MODEL takes.
@@ -81,7 +85,7 @@ def bench_command(
     """
     from basalt.cli import feeding, models, peers
 
-    loaded = models.load_any(model, shapes)
+    loaded = models.load_to_run(model, shapes, trust, keys)
     feeds, sizes = feeding.feeds_and_sizes(loaded, feeding.input_files(loaded, inputs), shapes, dims, seed)
     if threads is not None:
         models.set_threads(threads)
@@ -91,8 +95,7 @@ def bench_command(
     versions = {"basalt": basalt.__version__}
     error = None
     if against is not None:
-        source = model if model.suffix.lower() == ".onnx" else basalt.to_onnx(loaded)
-        calls["onnxruntime"] = peers.onnxruntime_call(source, feeds, "--against ort")
+        calls["onnxruntime"] = peers.onnxruntime_call(peers.onnx_of(model, loaded), feeds, "--against ort")
         versions["onnxruntime"] = peers.onnxruntime_version("--against ort")
         error = _difference(calls["basalt"](), calls["onnxruntime"](), tolerance)
     with measuring("measuring") as step:

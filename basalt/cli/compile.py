@@ -1,4 +1,4 @@
-"""``bslc compile``: put a model's machine code into the cache."""
+"""``bslc compile``: put a model's machine code into the cache, or into a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from basalt.cli.arguments import model_argument, random_input_option, random_seed_option, shape_options
+from basalt.cli.ahead.options import AheadOptions, ahead_options
+from basalt.cli.arguments import ARRAYS_FILE, model_argument, random_input_option, random_seed_option, size_options
 from basalt.cli.output import compiling, json_option, measuring, print_json, print_table, seconds_text
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ LONGEST = 60
 
 @click.command("compile")
 @model_argument
-@shape_options
+@ahead_options
+@size_options
 @click.option("--tune", is_flag=True, help="Measure other kernels than the estimated best ones, and keep the faster.")
 @click.option("--tune-seconds", type=click.FloatRange(min=0), metavar="S", help="Begin no trial after so long.")
 @random_input_option
@@ -43,8 +45,9 @@ def compile_command(
     seed: int,
     threads: int | None,
     as_json: bool,
+    **_of_file: Any,
 ) -> None:
-    """Compile MODEL's kernels into the cache.
+    """Compile MODEL's kernels into the cache, or with -o into a file.
 
     Later runs for the same sizes, in any process, then need no compiler. The table tells for each kernel what it
     computes, how long compiling it took or that it was in the cache, and how many calls of it the model makes.
@@ -52,13 +55,25 @@ def compile_command(
     With --tune, the model is run first, on the given inputs or random ones, with other kernels than those that are
     estimated to be the fastest. Those that are faster are remembered in the cache, for all models that hold an equal
     operator. Run it on a machine that does nothing else.
+
+    With -o, a file is written that starts in milliseconds and needs no compiler: machine code for the CPUs of --cpu,
+    weights, and the model itself, of which programs for other sizes can be compiled later. --shape and --dim may be
+    given several times for the same name: the first of each belong together and make one program, the second another.
     """
     from basalt.cli import feeding, models
     from basalt.cli.machine_code import check_kept, compile_kernels
 
     start = time.perf_counter()
-    if not tune and (inputs or tune_seconds is not None or threads is not None):
-        raise click.UsageError("--input, --threads and --tune-seconds say how to tune; give --tune too")
+    ahead = AheadOptions.of(click.get_current_context().params)
+    _check_tuning(tune, tune_seconds, (bool(inputs) or threads is not None) and ahead is None)
+    if ahead is not None:
+        from basalt.cli.ahead.command import Sized, Tuning, compile_to_file
+
+        if threads is not None:
+            models.set_threads(threads)
+        compile_to_file(model, ahead, Sized(shapes, dims, inputs, seed), Tuning(tune, tune_seconds)).print(as_json)
+        return
+    shapes = (*shapes, *_shapes_of_file())
     loaded = models.load(model, shapes)
     report = None
     if tune:
@@ -74,6 +89,23 @@ def compile_command(
         entries = compile_kernels(spec, show)
     check_kept(spec)
     _print(sizes, entries, report, time.perf_counter() - start, as_json)
+
+
+def _shapes_of_file() -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The shapes in the file of ``--shapes-from``; there are several only where each makes a program in a file."""
+    context = click.get_current_context()
+    paths = context.params["archives"]
+    if len(paths) > 1:
+        raise click.UsageError(
+            "--shapes-from is given more than once; that makes several programs, which need -o OUT.bsl"
+        )
+    found: tuple[tuple[str, tuple[int, ...]], ...] = ARRAYS_FILE.convert(str(paths[0]), None, context) if paths else ()
+    return found
+
+
+def _check_tuning(tune: bool, seconds: float | None, others: bool) -> None:
+    if not tune and (others or seconds is not None):
+        raise click.UsageError("--input, --threads and --tune-seconds say how to tune; give --tune too")
 
 
 def _tune(model: Executable, feeds: dict[str, Any], seconds: float | None) -> TuningReport:

@@ -46,8 +46,9 @@ def export(model: Path, output: Path, opset: int, external_data: str | None, as_
     this opset is an error that names every such operator; no file is written then.
     """
     from basalt.cli import models
+    from basalt.cli.ahead.opening import source_of
 
-    loaded = basalt.load(model)
+    loaded = source_of(model)
     if isinstance(loaded, basalt.Estimator):
         exported = basalt.OnnxConverter.to_onnx(loaded, opset=opset)
     else:

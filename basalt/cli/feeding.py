@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["feeds_and_sizes", "input_files"]
 
 
-def input_files(model: Executable | OnnxExecutable, inputs: Sequence[tuple[str | None, Path]]) -> dict[str, Path]:
+def input_files(
+    model: Executable | OnnxExecutable | basalt.Runner, inputs: Sequence[tuple[str | None, Path]]
+) -> dict[str, Path]:
     """The files of ``--input`` by name of an input; raises click.UsageError for names that the model lacks."""
     return by_name("--input", inputs, [spec.name for spec in model.inputs], "input")
 
 
 def feeds_and_sizes(
-    model: Executable | OnnxExecutable,
+    model: Executable | OnnxExecutable | basalt.Runner,
     files: Mapping[str, Path],
     shapes: Sequence[tuple[str, tuple[int, ...]]],
     dims: Sequence[tuple[str, int]],
@@ -39,7 +41,12 @@ def feeds_and_sizes(
     feeds = {name: arrays.read(path) for name, path in files.items()}
     given = {name: array.shape for name, array in feeds.items()}
     resolve: Any = models.resolve if isinstance(model, basalt.Executable) else models.resolve_steps
+    specs: Sequence[Any] = model.inputs
+    if isinstance(model, basalt.Runner):
+        from basalt.cli.ahead.native import native_sizes, tensor_specs
+
+        resolve, specs = native_sizes, tensor_specs(model.inputs)
     sizes: models.Sizes = resolve(model, shapes, dims, given)
     sizes.note()
-    missing = [spec for spec in model.inputs if spec.name not in feeds]
+    missing = [spec for spec in specs if spec.name not in feeds]
     return feeds | arrays.random_feeds(missing, sizes.shapes, seed), sizes

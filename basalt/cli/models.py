@@ -19,7 +19,19 @@ if TYPE_CHECKING:
     from basalt.compiler.onnx.model import OnnxExecutable
     from basalt.runtime.spec import ProgramSpec
 
-__all__ = ["Sizes", "compile_for", "load", "load_any", "plan", "resolve", "resolve_steps", "set_threads", "shape_text"]
+__all__ = [
+    "Sizes",
+    "compile_for",
+    "load",
+    "load_any",
+    "load_to_run",
+    "plan",
+    "resolve",
+    "resolve_steps",
+    "say",
+    "set_threads",
+    "shape_text",
+]
 
 
 @dataclass(frozen=True)
@@ -37,11 +49,18 @@ class Sizes:
         """Say on stderr which sizes were assumed."""
         if self.assumed:
             sizes = ", ".join(f"{name} = 1" for name in self.assumed)
-            print(f"note: {sizes} (--dim or --shape says otherwise)", file=sys.stderr)
+            say(f"{sizes} (--dim or --shape says otherwise)")
+
+
+def say(message: str) -> None:
+    """Say on stderr what was decided for the user."""
+    print(f"note: {message}", file=sys.stderr)
 
 
 def load(path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]] = (), loaded: Any = None) -> Executable:
     """The model in a file, as one graph; ``loaded`` is what ``basalt.load`` gave of it, if that was done before.
+
+    Of a file with machine code it is the model from which that was compiled.
 
     Raises click.ClickException for a file of something else that Basalt can load, and for an ONNX model that is no
     single graph for the shapes given.
@@ -65,7 +84,10 @@ def load_any(
 
     Raises click.ClickException for a file of something else that Basalt can load.
     """
-    loaded = basalt.load(path) if loaded is None else loaded
+    if loaded is None:
+        from basalt.cli.ahead.opening import source_of
+
+        loaded = source_of(path)
     if isinstance(loaded, basalt.OnnxExecutable):
         try:
             return loaded.to_model(dict(shapes) or None)
@@ -76,6 +98,19 @@ def load_any(
     if not isinstance(loaded, basalt.Executable):
         raise click.ClickException(f"{path}: holds a {type(loaded).__name__}, expected a model")
     return loaded
+
+
+def load_to_run(
+    path: Path,
+    shapes: Sequence[tuple[str, tuple[int, ...]]],
+    trust: bool,
+    keys: Path | None,
+) -> Executable | OnnxExecutable | basalt.Runner:
+    """As ``load_any``; but a Runner where the file has machine code that is trusted."""
+    from basalt.cli.ahead.opening import open_model
+
+    loaded = open_model(path, trust, keys)
+    return loaded if isinstance(loaded, basalt.Runner) else load_any(path, shapes, loaded)
 
 
 def resolve_steps(
@@ -140,15 +175,17 @@ def plan(model: Executable, sizes: Sizes) -> ProgramSpec:
 
 
 def compile_for(
-    model: Executable | OnnxExecutable,
+    model: Executable | OnnxExecutable | basalt.Runner,
     shapes: Mapping[str, tuple[int, ...]],
     show: Callable[[int, int, float], None],
     feeds: Mapping[str, Any] | None = None,
 ) -> tuple[Runnable, int]:
     """The program for these shapes, and how many kernels had to be compiled, of each of which ``show`` is told.
 
-    A model that is no single graph is compiled by running it on ``feeds``.
+    A model that is no single graph is compiled by running it on ``feeds``; so is what a file with machine code lacks.
     """
+    if isinstance(model, basalt.Runner) and model.native is not None and model.native.program_for(shapes) is not None:
+        return model, 0
     from basalt.compiler.progress import set_hook
 
     compiled = 0

@@ -15,11 +15,24 @@ import basalt
 if TYPE_CHECKING:
     from basalt.serialization.onnx import OnnxModel
 
-__all__ = ["onnxruntime_call", "onnxruntime_version"]
+__all__ = ["onnx_of", "onnxruntime_call", "onnxruntime_version"]
 
 _ERRORS_ONLY = 3
 _LARGEST_MESSAGE = 2_000_000_000
 """Bytes of weights above which a model goes through a file: a message of Protocol Buffers holds 2 GiB at most."""
+
+
+def onnx_of(path: Path, loaded: Any) -> Path | OnnxModel:
+    """What ONNX Runtime is given of a model: an ONNX file as it stands, even inside of one with machine code.
+
+    Raises click.ClickException for a file that holds machine code alone, UnsupportedError for what ONNX cannot say.
+    """
+    from basalt.cli.ahead.opening import holds_program, source_of
+
+    if holds_program(path):
+        source = source_of(path)
+        return source.onnx if isinstance(source, basalt.OnnxExecutable) else basalt.to_onnx(source)
+    return path if path.suffix.lower() == ".onnx" else basalt.to_onnx(loaded)
 
 
 def onnxruntime_call(source: Path | OnnxModel, feeds: Mapping[str, Any], option: str) -> Callable[[], dict[str, Any]]:

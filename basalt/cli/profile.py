@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import basalt
+from basalt.cli.ahead.options import trust_options
 from basalt.cli.arguments import OUTPUT_FILE, model_argument, random_input_option, random_seed_option, shape_options
 from basalt.cli.output import compiling, json_option, measuring, print_json, print_table, seconds_text
 
 if TYPE_CHECKING:
+    from basalt.compiler.executable import Executable
     from basalt.compiler.peaks import Peaks
     from basalt.runtime.profile import RowTime
+    from basalt.runtime.program import Program
 
 __all__ = ["profile_command"]
 
@@ -35,6 +39,7 @@ _LABEL = 48
     metavar="FILE.json",
     help="Also write the rows as a trace that ui.perfetto.dev and chrome://tracing open.",
 )
+@trust_options
 @json_option
 def profile_command(
     model: Path,
@@ -46,6 +51,8 @@ def profile_command(
     seed: int,
     top: int | None,
     trace: Path | None,
+    trust: bool,
+    keys: Path | None,
     as_json: bool,
 ) -> None:
     """Measure every kernel of MODEL: its time, and that as a share of the least that this machine could need.
@@ -54,23 +61,20 @@ def profile_command(
     100% does its arithmetic, or moves its data, as fast as a loop that does nothing else.
     """
     from basalt.cli import feeding, models
+    from basalt.cli.ahead.opening import open_model
     from basalt.runtime.profile import profile
-    from basalt.runtime.program import Program
     from basalt.runtime.threads import THREADS
 
-    loaded = models.load(model, shapes)
+    loaded = open_model(model, trust, keys)
+    if not isinstance(loaded, basalt.Runner):
+        loaded = models.load(model, shapes, loaded)
     feeds, sizes = feeding.feeds_and_sizes(loaded, feeding.input_files(loaded, inputs), shapes, dims, seed)
     if threads is not None:
         models.set_threads(threads)
-    with compiling() as show:
-        program, _ = models.compile_for(loaded, sizes.shapes, show, feeds)
-    if not isinstance(program, Program):
-        raise click.ClickException(
-            "BASALT_DEBUG=interpret runs everything through NumPy: there are no kernels to measure"
-        )
+    programs = _programs(loaded, feeds, sizes.shapes, seed)
     peaks = _peaks(THREADS.count)
     with measuring("running"):
-        rows = profile(program, feeds, repeats)
+        rows = [row for program, given in programs for row in profile(program, given, repeats)]
     entries = [_entry(i, row, peaks) for i, row in enumerate(rows)]
     if trace is not None:
         _write_trace(trace, entries, model.name)
@@ -78,6 +82,32 @@ def profile_command(
         print_json({"shapes": sizes.shapes, "threads": peaks.threads, "peaks": _limits(peaks), "rows": entries})
         return
     _print(entries, peaks, top)
+
+
+def _programs(
+    model: Executable | basalt.Runner, feeds: dict[str, Any], shapes: dict[str, tuple[int, ...]], seed: int
+) -> list[tuple[Program, dict[str, Any]]]:
+    """What is measured, with its inputs: the model's program, or all in the file of a model of several steps."""
+    from basalt.cli import arrays, models
+    from basalt.runtime.program import Program
+
+    if isinstance(model, basalt.Runner) and model.native is not None and not model.native.direct:
+        models.say("the model has several steps; each program in the file is measured, on random numbers")
+        programs = model.native.programs()
+        given = [{tensor.name: tensor.shape for tensor in program.spec.inputs} for program in programs]
+        return [(p, arrays.random_feeds(p.spec.inputs, s, seed)) for p, s in zip(programs, given)]
+    if isinstance(model, basalt.Runner) and model.native is not None:
+        stored = model.native.program_for(shapes)
+        if stored is not None:
+            return [(stored, feeds)]
+        model = model.source()
+    with compiling() as show:
+        program, _ = models.compile_for(model, shapes, show, feeds)
+    if not isinstance(program, Program):
+        raise click.ClickException(
+            "BASALT_DEBUG=interpret runs everything through NumPy: there are no kernels to measure"
+        )
+    return [(program, feeds)]
 
 
 def _peaks(threads: int) -> Peaks:

@@ -59,6 +59,7 @@ class RowOptions:
         _refuse(of_csv if csv is None else {}, "needs --csv")
         names = {"--input": "inputs", "--random": "fill", "--shape": "shapes", "--dim": "dims", "--json": "as_json"}
         names["--shapes-from"] = "shapes_from"
+        names |= {"--trust": "trust", "--keys": "keys"}
         _refuse({option: bool(parameters[n]) for option, n in names.items()}, "does not go with --csv or --parquet")
         has_header = not parameters["no_header"]
         return RowOptions(csv, parquet, method, parameters["delimiter"] or ",", has_header, parameters["output"])

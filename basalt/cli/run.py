@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import basalt
+from basalt.cli.ahead.options import trust_options
 from basalt.cli.arguments import NAMED_FILE, model_argument, shape_options
 from basalt.cli.output import compiling, json_option, note, print_json, print_table, seconds_text
 from basalt.cli.row_options import RowOptions, row_options
@@ -43,6 +45,7 @@ __all__ = ["run_command"]
 )
 @shape_options
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]")
+@trust_options
 @json_option
 def run_command(
     model: Path,
@@ -53,6 +56,8 @@ def run_command(
     dims: tuple[tuple[str, int], ...],
     output: Path | None,
     threads: int | None,
+    trust: bool,
+    keys: Path | None,
     as_json: bool,
     **_of_rows: Any,
 ) -> None:
@@ -75,12 +80,12 @@ def run_command(
         return
     if output is not None:
         arrays.check_target(output)
-    loaded = models.load_any(model, shapes)
+    loaded = models.load_to_run(model, shapes, trust, keys)
     files = feeding.input_files(loaded, inputs)
     _check_given([spec.name for spec in loaded.inputs], files, [name for name, _ in shapes], fill)
     feeds, sizes = feeding.feeds_and_sizes(loaded, files, shapes, dims, seed)
     report, outputs = _run(loaded, feeds, sizes.shapes)
-    report = {"shapes": sizes.shapes} | report
+    report = {"shapes": sizes.shapes, "machine_code": getattr(loaded, "level", None)} | report
     outputs = arrays.flattened(outputs)
     if output is not None:
         arrays.save(output, outputs)
@@ -98,7 +103,7 @@ def _check_given(declared: list[str], files: dict[str, Path], shaped: list[str],
 
 
 def _run(
-    model: Executable | OnnxExecutable, feeds: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]
+    model: Executable | OnnxExecutable | basalt.Runner, feeds: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Compile and run; the report holds the kernels that were compiled, and seconds for both."""
     from basalt.cli import models

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from basalt.cli.ahead.options import keys_option
 from basalt.cli.arguments import model_argument, shape_options
 from basalt.cli.completing import PASSES, one_of
 from basalt.cli.output import json_option, print_json, print_table, size_text
@@ -38,6 +39,7 @@ __all__ = ["show"]
     metavar="OUT.html",
     help="Write a page for a browser that shows all of this and the plan of the memory.",
 )
+@keys_option
 @shape_options
 @json_option
 def show(
@@ -47,6 +49,7 @@ def show(
     explain: bool,
     passes: bool,
     html: Path | None,
+    keys: Path | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
     dims: tuple[tuple[str, int], ...],
     as_json: bool,
@@ -54,8 +57,8 @@ def show(
     """Print MODEL's graph, passes, calls or code.
 
     Without an option that is the graph as the file holds it, below its inputs, outputs and weights; of an ONNX model
-    its inputs, outputs, operators, parameters and the plan of its memory, and of one that was compiled ahead of time
-    the CPUs and shapes that it is for.
+    its inputs, outputs, operators, parameters and the plan of its memory; of a file with machine code what it holds
+    for which CPUs, and who signed it. The other options look at the model in such a file.
     """
     from basalt.cli import models
 
@@ -69,7 +72,7 @@ def show(
     if after is None and not (source or explain or passes):
         if shapes or dims:
             raise click.UsageError("--shape and --dim need --after, --source, --explain, --passes or --html")
-        _show_file(model, as_json)
+        _show_file(model, keys, as_json)
         return
     loaded = models.load(model, shapes)
     if after is not None:
@@ -86,14 +89,17 @@ def show(
         _show_calls(models.plan(loaded, sizes), as_json)
 
 
-def _show_file(path: Path, as_json: bool) -> None:
+def _show_file(path: Path, keys: Path | None, as_json: bool) -> None:
     import basalt
+    from basalt.cli.ahead.opening import holds_program
     from basalt.cli.show_facts import facts_of
-    from basalt.cli.show_program import is_program, show_program
 
-    if is_program(path):
-        show_program(path, as_json)
+    if holds_program(path):
+        from basalt.cli.ahead.showing import show_program
+
+        show_program(path, keys, as_json)
         return
+
     loaded = basalt.load(path)
     if isinstance(loaded, basalt.OnnxExecutable):
         from basalt.cli.show_onnx import show_onnx

@@ -107,8 +107,9 @@ class _Job:
 def _planned(path: Path, entry: _Warmed, shapes: Named, dims: Named) -> _Job:
     import basalt
     from basalt.cli import models
+    from basalt.cli.ahead.opening import source_of
 
-    loaded = models.load_any(path, (), basalt.load(path, eager_first_run=False))
+    loaded = models.load_any(path, (), source_of(path, eager=False))
     inputs = {spec.name for spec in loaded.inputs}
     symbols = {d for spec in loaded.inputs for d in spec.shape if isinstance(d, str)}
     if isinstance(loaded, basalt.Executable):

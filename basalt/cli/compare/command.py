@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from basalt.cli.ahead.options import trust_options
 from basalt.cli.arguments import MODEL, model_argument, random_input_option, random_seed_option, shape_options
 from basalt.cli.completing import file_or
 from basalt.cli.output import json_option
@@ -51,6 +52,7 @@ class Other(click.ParamType):
 )
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]")
 @random_seed_option
+@trust_options
 @json_option
 @click.pass_context
 def compare_command(
@@ -65,6 +67,8 @@ def compare_command(
     atol: float | None,
     threads: int | None,
     seed: int,
+    trust: bool,
+    keys: Path | None,
     as_json: bool,
 ) -> None:
     """Compare MODEL's outputs with those of OTHER, on the same inputs.
@@ -82,7 +86,7 @@ def compare_command(
 
     if threads is not None:
         models.set_threads(threads)
-    comparison = Comparison(model, other, Limits(tolerance, rtol, atol))
+    comparison = Comparison(model, other, Limits(tolerance, rtol, atol), trust, keys)
     comparison.feed(inputs, shapes, dims, seed)
     comparison.run()
     located = None if comparison.agrees else comparison.locate()

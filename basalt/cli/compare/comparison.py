@@ -48,23 +48,26 @@ class Comparison:
         model: the file of the first model.
         other: that of the second, or the name of a peer (see :data:`.engines.PEERS`).
         limits: what may differ.
+        trust: whether machine code in the files may be run, ``keys`` a file of keys that are trusted.
 
     Raises:
         click.ClickException, BasaltError: for files that cannot be used, and models that do not take the same inputs
             and give outputs of the same names.
     """
 
-    def __init__(self, model: Path, other: Path | str, limits: Limits) -> None:
+    def __init__(
+        self, model: Path, other: Path | str, limits: Limits, trust: bool = False, keys: Path | None = None
+    ) -> None:
         self.limits = limits
         self.sizes = models.Sizes({}, {}, ())
         self.differences: dict[str, Difference] = {}
-        self._model = sides.load(model)
+        self._model = sides.load(model, trust, keys)
         self._fixed: Mapping[str, tuple[int, ...]] = sides.fixed_shapes(self._model)
         self.feeds: dict[str, np.ndarray] = {}
         if isinstance(other, str):
             self.left, self.right = sides.with_peer(model, self._model, other)
         else:
-            second = sides.load(other)
+            second = sides.load(other, trust, keys)
             self.left, self.right = sides.with_model(model, self._model, other, second)
             self._fixed = {**sides.fixed_shapes(second), **self._fixed}
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import basalt
+from basalt.cli.ahead.opening import open_model, source_of
 from basalt.errors import BasaltError
 from basalt.serialization import TensorSpec
 
@@ -30,12 +31,12 @@ class Side:
     outputs: dict[str, Any] = field(default_factory=dict)
 
 
-def load(path: Path) -> Any:
+def load(path: Path, trust: bool = False, keys: Path | None = None) -> Any:
     """What a file holds, running compiled code from the first run on; an estimator as the graph of its methods.
 
-    Raises click.ClickException for what is no model.
+    Machine code in the file is used if it is trusted. Raises click.ClickException for what is no model.
     """
-    loaded = basalt.load(path, eager_first_run=False)
+    loaded = open_model(path, trust, keys, eager=False)
     if isinstance(loaded, basalt.Estimator):
         return loaded.executable()
     if not all(hasattr(loaded, name) for name in ("run", "inputs", "outputs")):
@@ -45,6 +46,8 @@ def load(path: Path) -> Any:
 
 def with_peer(path: Path, model: Any, peer: str) -> tuple[Side, Side]:
     """A model on Basalt and on a peer. ONNX Runtime is given the file's own graph, not what Basalt makes of it."""
+    if isinstance(model, basalt.Runner):
+        return _native(path, model), with_peer(path, source_of(path, eager=False), peer)[1]
     if not isinstance(model, (basalt.Executable, basalt.OnnxExecutable)):
         raise click.ClickException(f"{path}: holds a {type(model).__name__}, which {peer} cannot run")
     name, engine = PEERS[peer]
@@ -70,7 +73,14 @@ def graph_of(model: Any) -> basalt.Executable | None:
         return None
 
 
+def _native(path: Path, runner: basalt.Runner) -> Side:
+    """Machine code from a file, in which there is nothing to look at."""
+    return Side(f"the machine code in {path}", runner, compiled, None)
+
+
 def _side(name: str, model: Any, as_onnx: bool) -> Side:
+    if isinstance(model, basalt.Runner):
+        return _native(Path(name), model)
     if isinstance(model, basalt.OnnxExecutable) and as_onnx:
         return Side(name, model.onnx, compiled, OnnxSource(model.onnx))
     graph = graph_of(model)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-import basalt
+from basalt.cli.ahead.opening import source_of
 from basalt.cli.output import note, progress_bar, seconds_text
 from basalt.cli.row_options import RowOptions
 from basalt.cli.rows.csv_table import CsvTable
@@ -36,7 +36,7 @@ def predict_rows(model: Path, options: RowOptions) -> None:
     """
     if options.output is not None:
         check_output(options.output)
-    predictor = predictor_of(basalt.load(model), options.method, str(model))
+    predictor = predictor_of(source_of(model), options.method, str(model))
     table = _table(predictor, options)
     start, done = time.perf_counter(), 0
     with opened(options.output, predictor, options.delimiter) as results, _progress(table, options.output) as show:

@@ -1,0 +1,1 @@
+"""``bslc compile -o``, and files with machine code in the other commands."""
