@@ -82,9 +82,10 @@ def _empty(spec: TensorSpec) -> np.ndarray:
 def _input(spec: TensorSpec, value: Any) -> np.ndarray:
     array = _as_array(spec, value)
     _check_type("input", spec, array)
-    if array.flags.c_contiguous and array.flags.aligned and array.dtype is numpy_dtype(spec.dtype):
-        return array
-    return np.array(array, numpy_dtype(spec.dtype), order="C", copy=True)
+    wanted = numpy_dtype(spec.dtype)
+    if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
+        array = np.array(array, wanted, order="C", copy=True)
+    return _of_type(array, wanted)
 
 
 def _check_type(kind: str, spec: TensorSpec, array: np.ndarray) -> None:
@@ -108,9 +109,15 @@ def _output(spec: TensorSpec, array: Any) -> np.ndarray:
     ):
         if not fit:
             raise ValidationError(f"output {spec.name!r}: the array given is not {expected}")
-    # The executor knows data types by identity, and C's long and long long may both be int64.
-    plain, wanted = np.asarray(array), numpy_dtype(spec.dtype)
-    return plain if plain.dtype is wanted else plain.view(wanted)
+    return _of_type(np.asarray(array), numpy_dtype(spec.dtype))
+
+
+def _of_type(array: np.ndarray, wanted: np.dtype) -> np.ndarray:
+    """The array with the very object ``wanted`` as its data type, by which the executor knows it.
+
+    Equal ones are others in arrays from another process, and where C's long and long long are both int64.
+    """
+    return array if array.dtype is wanted else array.view(wanted)
 
 
 def _as_array(spec: TensorSpec, value: Any) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import pickle
 import re
 from collections import ChainMap
 from pathlib import Path
@@ -318,3 +319,16 @@ def test_errors_are_of_every_kind_that_callers_may_expect(double: Program) -> No
     for kind in (ValidationError, TypeError, ValueError, BasaltError):
         with pytest.raises(kind):
             double.run({})
+
+
+def test_arrays_from_another_process_are_taken_where_they_lie() -> None:
+    """Their data types are equal to NumPy's own objects, but others."""
+    given = pickle.loads(pickle.dumps(np.arange(16, dtype=np.float32)))
+    assert given.dtype is not np.dtype("float32")
+    (taken,) = prepare_inputs((TensorSpec("x", "float32", (16,)),), {"x": given})
+    assert taken.dtype is np.dtype("float32") and np.shares_memory(taken, given)
+    out = pickle.loads(pickle.dumps(np.zeros(16, np.float32)))
+    copy = program(Row(0, (Slot.input(0), Slot.output(0)), 0, 16, 1.0))
+    assert copy.run({"x": given}, {"y": out})["y"] is out and np.array_equal(out, given)
+    strided = pickle.loads(pickle.dumps(np.arange(32, dtype=np.float32)))[::2]
+    assert np.array_equal(copy.run({"x": strided})["y"], strided)

@@ -146,6 +146,56 @@ def test_a_runner_is_pickled_by_path(path: Path) -> None:
         pickle.dumps(basalt.Runner(path.read_bytes(), trust_native=True))
 
 
+def test_a_pool_of_processes_is_given_a_runner(path: Path) -> None:
+    script = (
+        "import sys, pickle, basalt, numpy as np\n"
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "from multiprocessing import get_context\n"
+        f"runner = basalt.Runner({str(path)!r}, trust_native=True)\n"
+        "from operator import methodcaller\n"
+        "if __name__ == '__main__':\n"
+        "    with ProcessPoolExecutor(2, get_context('spawn')) as pool:\n"
+        "        feeds = [methodcaller('run', {'x': np.full(16, n, np.float32)}) for n in range(6)]\n"
+        "        found = [f.result()['y'][0] for f in [pool.submit(call, runner) for call in feeds]]\n"
+        "    assert found == [n + 2.0 for n in range(6)], found\n"
+    )
+    file = path.parent / "pool.py"
+    file.write_text(script)
+    subprocess.run([sys.executable, str(file)], check=True, timeout=300)
+
+
+def test_processes_share_the_pages_of_weights(tmp_path: Path) -> None:
+    """Two processes that have read all of a large constant hold its pages once."""
+    if not Path("/proc/self/smaps").exists():
+        pytest.skip("needs Linux's account of memory")
+    size = 4 << 20
+    weights = np.arange(size, dtype=np.float32)
+    row = Row(2, (Slot.const(0), Slot.output(0)), 0, size, 1e6)
+    program(row, size=size, constants=(weights,), arena_bytes=0).save(tmp_path / "w.bsl")
+    script = (
+        "import sys, numpy as np, basalt\n"
+        f"runner = basalt.Runner({str(tmp_path / 'w.bsl')!r}, trust_native=True)\n"
+        f"runner.run({{'x': np.zeros({size}, np.float32)}}, {{'y': np.zeros({size}, np.float32)}})\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
+        "text = open('/proc/self/smaps').read().split('w.bsl', 1)[1]\n"
+        "found = {l.split(':')[0]: int(l.split()[1]) for l in text.splitlines()[1:20] if l.endswith(' kB')}\n"
+        "print(found['Rss'], found['Pss'], found['Private_Dirty'], flush=True); sys.stdin.readline()\n"
+    )
+    options: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    both = [subprocess.Popen([sys.executable, "-c", script], **options) for _ in range(2)]
+    for process in both:
+        assert process.stdout.readline() == "ready\n"
+    found = []
+    for process in both:
+        process.stdin.write("\n")
+        process.stdin.flush()
+        found.append(tuple(map(int, process.stdout.readline().split())))
+    for process in both:
+        process.communicate("\n")
+    for resident, share, dirty in found:
+        assert resident >= size * 4 / 1024 and share <= 0.6 * resident and dirty == 0
+
+
 def test_many_threads_share_a_runner(path: Path) -> None:
     runner = basalt.Runner(path, trust_native=True)
     wrong: list[Any] = []
