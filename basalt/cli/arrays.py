@@ -15,6 +15,7 @@ import numpy as np
 from basalt.serialization.atomic import atomic_file
 
 if TYPE_CHECKING:
+    from basalt.runtime.described import TensorSpec as ProgramTensor
     from basalt.serialization import TensorSpec
 
 __all__ = ["check_target", "flattened", "random_feeds", "read", "read_archive", "save", "summary"]
@@ -46,7 +47,7 @@ def read_archive(path: Path) -> dict[str, np.ndarray]:
 
 
 def random_feeds(
-    specs: Iterable[TensorSpec], shapes: Mapping[str, tuple[int, ...]], seed: int
+    specs: Iterable[TensorSpec | ProgramTensor], shapes: Mapping[str, tuple[int, ...]], seed: int
 ) -> dict[str, np.ndarray]:
     """An array of its shape for each input: floats uniform in [0, 1), everything else 0 or 1.
 
