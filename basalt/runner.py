@@ -146,6 +146,15 @@ class Runner:
         """
         return {"weights": 0, "arena": 0, "code": 0} if self._native is None else self._native.memory()
 
+    def limit_memory(self, nbytes: int | None) -> None:
+        """Bound the bytes of all arenas of simultaneous runs of one program; further runs wait. None: no bound.
+
+        Raises:
+            ValidationError: for less than one arena of some program, which ``memory`` tells after a run.
+        """
+        if self._native is not None:
+            self._native.limit_memory(nbytes)
+
     def source(self) -> Any:
         """The model that the file was compiled from, as ``basalt.load`` gives it; None if the file does not hold it."""
         with self._lock:

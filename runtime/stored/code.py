@@ -56,7 +56,9 @@ class LevelCode:
         self.fields = file.record(record)
         abi = self.fields.integer("abi")
         if abi != ABI:
-            self.fields.fail("abi", f"the code is for version {abi} of the executor's memory layout, this is {ABI}")
+            raise UnsupportedError(
+                f"its code is for version {abi} of the memory that runtime and code share, not {ABI}"
+            )
         if self.fields.has("image"):
             self._place(_image(self.fields.record("image"), file.data(content)))
         else:

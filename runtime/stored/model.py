@@ -101,6 +101,12 @@ class StoredModel:
         arena = max((program.spec.arena_bytes for program in used), default=0)
         return {"weights": sum(size for _, size in places), "arena": arena, "code": self._code.nbytes}
 
+    def limit_memory(self, nbytes: int | None) -> None:
+        """Bound the arenas of simultaneous runs of each program; see :meth:`..program.Program.limit_memory`."""
+        with self._lock:
+            for program in self.programs():
+                program.limit_memory(nbytes)
+
     def programs(self) -> list[Program]:
         """All programs, for tools that look at them."""
         return [self._program(number) for number in range(len(self._records))]

@@ -146,6 +146,24 @@ def test_a_runner_is_pickled_by_path(path: Path) -> None:
         pickle.dumps(basalt.Runner(path.read_bytes(), trust_native=True))
 
 
+def test_memory_of_simultaneous_runs_is_bounded(tmp_path: Path) -> None:
+    chain(3, 1 << 14, 10.0).save(tmp_path / "p.bsl")
+    runner = basalt.Runner(tmp_path / "p.bsl", trust_native=True)
+    x = np.zeros(1 << 14, np.float32)
+    runner.run({"x": x})
+    arena = runner.memory()["arena"]
+    with pytest.raises(ValidationError, match=f"expected at least the {arena} of one arena"):
+        runner.limit_memory(arena - 1)
+    runner.limit_memory(arena)
+    threads = [threading.Thread(target=lambda: runner.run({"x": x}, timeout=60)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert runner.native is not None
+    assert all(program.memory()["arenas"] <= arena for program in runner.native.programs())
+
+
 def test_a_pool_of_processes_is_given_a_runner(path: Path) -> None:
     script = (
         "import sys, pickle, basalt, numpy as np\n"
@@ -254,7 +272,11 @@ def first(record: dict, name: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("part", "change", "message"),
     [
-        ("level:native", lambda r: r.update(abi=99), "the code is for version 99"),
+        (
+            "level:native",
+            lambda r: r.update(abi=99),
+            "its code is for version 99 .*, and the file does not",
+        ),
         ("level:native", lambda r: first(r, "arena", -1), "arena: -1 given"),
         ("level:native", lambda r: first(r, "rows", np.zeros((3, 2), np.int64)), r"rows: int64\[3, 2\] given"),
         ("level:native", lambda r: first(r, "kernels", np.array([77] * 5, np.int64)), "number 77 is used"),
