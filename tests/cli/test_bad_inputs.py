@@ -209,6 +209,8 @@ INPUTS = [
 SEEDS = [("--seed -1", 2, "-1"), ("--seed one", 2, "'one'")]
 THREADS = [("--threads 0", 2, "0"), ("--threads two", 2, "'two'")]
 OPTIONS = {
+    "sign good.bsl": [("", 2, "--key"), ("--key absent.pem", 2, "absent.pem")],
+    "verify good.bsl": [("--keys absent.keys", 2, "absent.keys")],
     "run good.bsl --random": [
         *SIZES,
         *INPUTS,
