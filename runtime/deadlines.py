@@ -7,13 +7,14 @@ import math
 import sys
 import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from basalt.errors import ValidationError
 
-from .schedule import Timing
+if TYPE_CHECKING:
+    from .schedule import Timing
 
 __all__ = ["Clock", "deadline_after", "find_clock", "grains", "now"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from .dtypes import numpy_dtype
 from .environment import ALIGNED, C_CONTIGUOUS, WRITEABLE, environment
 from .layout import WORD, Patch, Region, Tensor
 from .memory import aligned_empty, aligned_words
-from .schedule import Schedule
 from .tables import ProgramTables, RowColumn, SlotKind
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
 
 __all__ = ["Frame", "FramePlan", "FrameSchedule"]
 
@@ -70,6 +72,15 @@ class FrameSchedule(NamedTuple):
     groups: np.ndarray
     regions: np.ndarray
     team: int
+
+    @classmethod
+    def serial(cls, tables: ProgramTables) -> FrameSchedule:
+        """The schedule for one thread: every row as a whole."""
+        units = tables.rows[:, RowColumn.STOP] - tables.rows[:, RowColumn.START]
+        count = len(units)
+        cuts = np.stack([np.maximum(units, 1), np.ones(count, np.int64)], axis=1)
+        regions = np.array([(0, count, 0)] if count else [], np.int64).reshape(-1, Region.WORDS)
+        return cls(cuts, np.arange(1, count + 1), regions, 1)
 
     @classmethod
     def of(cls, schedule: Schedule, threads: int) -> FrameSchedule:

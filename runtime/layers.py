@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from basalt.errors import ValidationError
 
@@ -46,6 +46,7 @@ class Layer:
     max_threads: int | None
     """Most threads that may be asked for; None if there is no bound."""
     module: ModuleType
+    is_own: Literal[False] = False
 
     @property
     def exclusive(self) -> bool:

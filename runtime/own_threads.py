@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class OwnThreads:
     """A threading layer (compare :class:`.layers.Layer`) whose functions are those of an executor."""
 
     name = "basalt"
+    is_own: Literal[True] = True
     exclusive = False
     max_threads: int | None = None
 

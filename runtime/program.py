@@ -22,8 +22,8 @@ from .feeds import prepare_inputs, prepare_outputs
 from .frame import Frame, FramePlan, FrameSchedule
 from .frame_pool import FramePool
 from .layout import Env, Status
-from .schedule import schedule, timings
 from .spec_check import check_spec
+from .tables import ProgramTables
 from .threads import THREADS, thread_count
 
 __all__ = ["Program"]
@@ -237,7 +237,7 @@ class Program:
     def _schedule(self, threads: int) -> FrameSchedule:
         found = self._schedules.get(threads)
         if found is None:
-            found = self._schedules[threads] = FrameSchedule.of(schedule(timings(self.spec.tables), threads), threads)
+            found = self._schedules[threads] = _schedule(self.spec.tables, threads)
         return found
 
     def _deadline(self, timeout: float) -> int:
@@ -249,6 +249,8 @@ class Program:
 
     @functools.cached_property
     def _grains(self) -> np.ndarray:
+        from .schedule import timings
+
         return grains(timings(self.spec.tables))
 
     def _run_carefully(
@@ -267,6 +269,14 @@ class Program:
                 target[...] = source
         given = {} if out is None else out
         return {name: given.get(name, result) for name, result in zip(self._output_names, results)}
+
+
+def _schedule(tables: ProgramTables, threads: int) -> FrameSchedule:
+    if threads <= 1:
+        return FrameSchedule.serial(tables)
+    from .schedule import schedule, timings
+
+    return FrameSchedule.of(schedule(timings(tables), threads), threads)
 
 
 def _picker(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...] | None]:

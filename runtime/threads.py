@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basalt.errors import ValidationError
 
 from .cpus import usable_cores
 from .environment import environment, set_parallel_for
 from .executor import Executor
-from .layers import Layer, launch_layer, numba_uses
 from .layout import Env
-from .own_threads import OwnThreads
+
+if TYPE_CHECKING:
+    from .layers import Layer
+    from .own_threads import OwnThreads
 
 __all__ = ["THREADS", "Threads", "get_num_threads", "set_num_threads", "thread_count"]
 
@@ -59,7 +61,11 @@ class Threads:
 
     def may_clash(self) -> bool:
         """Whether another Python thread may use the layer through Numba at this moment, which no lock can prevent."""
-        return isinstance(self._layer, Layer) and threading.active_count() > 1 and numba_uses(self._layer)
+        if self._layer is None or self._layer.is_own or threading.active_count() == 1:
+            return False
+        from .layers import numba_uses
+
+        return numba_uses(self._layer)
 
     def team(self, wanted: int, executor: Executor) -> int:
         """How many threads a program may use now that asks for ``wanted`` and is run by ``executor``.
@@ -78,11 +84,13 @@ class Threads:
             return size if most is None else min(size, most)
 
     def _launch(self, size: int, executor: Executor) -> None:
-        if self._needs_relaunch and isinstance(self._layer, Layer):
+        if self._needs_relaunch and self._layer is not None and not self._layer.is_own:
             self._layer.relaunch(self._layer.max_threads or size)
             self._needs_relaunch = False
         if self._launched:
             return
+        from .layers import launch_layer
+
         layer = launch_layer(min(max(size, self.count), _MOST), executor)
         if layer is not None:
             set_parallel_for(layer.parallel_for)
@@ -110,7 +118,7 @@ class Threads:
         self.epoch += 1
         if self._layer is None:
             return
-        if isinstance(self._layer, OwnThreads):
+        if self._layer.is_own:
             self._layer.after_fork_in_child()
         elif self._layer.name == "workqueue":
             self._needs_relaunch = True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -108,14 +106,18 @@ def read_keys(path: str | os.PathLike[str] | None = None) -> dict[bytes, str]:
 
 def key_text(key: bytes) -> str:
     """A public key as files of trusted keys hold it: base64."""
-    return base64.b64encode(key).decode()
+    from base64 import b64encode
+
+    return b64encode(key).decode()
 
 
 def _parse_key(text: str, where: str) -> bytes:
-    for decode in (bytes.fromhex, lambda value: base64.b64decode(value, validate=True)):
+    from base64 import b64decode
+
+    for decode in (bytes.fromhex, lambda value: b64decode(value, validate=True)):
         try:
             key = decode(text)
-        except (ValueError, binascii.Error):
+        except ValueError:
             continue
         if len(key) == _KEY_BYTES:
             return key

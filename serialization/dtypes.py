@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 __all__ = ["DTYPES", "DType", "dtype_by_code", "dtype_of", "raw_bits", "same_array"]
 
 
-@dataclass(frozen=True)
-class DType:
+class DType(NamedTuple):
     """One element type; ``code`` is its byte on disk, ``bits`` its width there (4 = two elements a byte)."""
 
     name: str

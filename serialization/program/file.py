@@ -10,12 +10,11 @@ from basalt.errors import ModelFormatError
 
 from ..checksum import payload_crc
 from ..header import HEADER_SIZE, MAX_PAYLOAD, check_identity, unpack_header
-from ..kind_numbers import Kind
 from ..payload_reader import PayloadReader
 from ..sources import Source, open_source
 from .data import Signature
 from .fields import Fields
-from .manifest import BYTES, PART_ALIGNMENT, RECORD, PartEntry, read_prelude
+from .manifest import BYTES, KIND, KIND_NAME, PART_ALIGNMENT, RECORD, PartEntry, read_prelude
 from .records import read_record
 
 __all__ = ["ProgramFile", "open_program"]
@@ -33,7 +32,7 @@ def open_program(source: Source) -> ProgramFile:
     if len(content) < HEADER_SIZE:
         raise ModelFormatError(f"{name}: truncated .bsl header, {len(content)} bytes instead of {HEADER_SIZE} or more")
     start = content[:HEADER_SIZE].tobytes()
-    check_identity(start, name, {int(Kind.PROGRAM): Kind.PROGRAM.name})
+    check_identity(start, name, {KIND: KIND_NAME})
     declared = unpack_header(start).length
     if declared != len(content) - HEADER_SIZE or declared > MAX_PAYLOAD:
         raise ModelFormatError(

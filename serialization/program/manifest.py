@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BYTES",
+    "KIND",
+    "KIND_NAME",
     "LAYOUT",
     "PART_ALIGNMENT",
     "RECORD",
@@ -26,6 +28,8 @@ __all__ = [
     "write_prelude",
 ]
 
+KIND, KIND_NAME = 2, "PROGRAM"
+"""Kind.PROGRAM and its name: all that a program that starts in milliseconds need know of kinds."""
 LAYOUT = 1
 """Version of the PROGRAM payload's layout, its first byte."""
 RECORD, BYTES = 0, 1
