@@ -81,4 +81,5 @@ def test_long_commands_show_a_bar(bslc: Bslc, models: Mapping[str, Path], own_ca
 
 def test_json_on_a_terminal_is_json(bslc: Bslc) -> None:
     shown = json.loads(bslc.on_terminal("cache", "info", "--json").out)
-    assert shown == json.loads(bslc("cache", "info", "--json").out)
+    plain = json.loads(bslc("cache", "info", "--json").out)
+    assert shown.keys() == plain.keys() and shown["folder"] == plain["folder"]

@@ -9,8 +9,8 @@ import pytest
 
 import basalt
 from basalt import MLGraphBuilder
+from basalt.compiler.codegen.elementwise import CARRY_OVER
 from basalt.runtime import feeds as careful
-from basalt.runtime.described import CARRY_OVER
 from basalt.runtime.program import Program
 
 SHAPE = (2, 9, 16)

@@ -118,12 +118,17 @@ def test_signals_are_left_to_the_threads_of_python() -> None:
     script = """
 before = set(os.listdir("/proc/self/task"))
 check()
-masks = []
-for task in os.listdir("/proc/self/task"):
-    if task not in before:
+def masks():
+    found = []
+    for task in set(os.listdir("/proc/self/task")) - before:
         with open(f"/proc/self/task/{task}/status") as file:
-            masks += [int(line.split()[1], 16) for line in file if line.startswith("SigBlk")]
-assert masks and all(mask >> (signal.SIGINT - 1) & 1 and not mask >> (signal.SIGSEGV - 1) & 1 for mask in masks), masks
+            found += [int(line.split()[1], 16) for line in file if line.startswith("SigBlk")]
+    return found
+# The C library blocks everything for a moment while a thread starts.
+deadline = time.monotonic() + 30
+while any(mask >> (signal.SIGSEGV - 1) & 1 for mask in masks()) and time.monotonic() < deadline:
+    time.sleep(0.01)
+assert masks() and all(m >> (signal.SIGINT - 1) & 1 and not m >> (signal.SIGSEGV - 1) & 1 for m in masks()), masks()
 assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
 print("fine")
 """
