@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from basalt.errors import UnsupportedError, ValidationError
-from basalt.runtime.stored.flow import UnseenError
 from basalt.runtime.stored.model import MODEL, StoredModel, declared_values
-from basalt.runtime.trust import Trust, trust_in
+from basalt.runtime.stored.signatures import UnseenError
 from basalt.serialization.program.file import ProgramFile, open_program
 
 if TYPE_CHECKING:
     import numpy as np
 
     from basalt.runtime.declared import Declared
+    from basalt.runtime.trust import Trust
     from basalt.serialization.program.fields import Fields
 
 __all__ = ["NativeCodeWarning", "Runner"]
@@ -62,8 +62,8 @@ class Runner:
         self._native: StoredModel | None = None
         self._source: Any = None
         self._lock = threading.RLock()
-        self.trust = trust_in(self._file, trust_native, trusted_keys)
-        reason = self.trust.refusal
+        self._trust = None if trust_native else _trust_in(self._file, trusted_keys)
+        reason = None if self._trust is None else self._trust.refusal
         if reason is None:
             try:
                 self._native = StoredModel(self._file, _host_operator, threads=threads)
@@ -72,8 +72,12 @@ class Runner:
         if reason is not None:
             self._use_source(reason)
 
-    trust: Trust
-    """Whether the machine code is trusted, and by what."""
+    @property
+    def trust(self) -> Trust:
+        """Whether the machine code is trusted, and by what."""
+        from basalt.runtime.trust import Trust
+
+        return Trust(None, None) if self._trust is None else self._trust
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -204,6 +208,12 @@ class Runner:
 
 def _reopen(path: str, trust_native: bool, threads: int | None, trusted_keys: Any) -> Runner:
     return Runner(path, trust_native=trust_native, threads=threads, trusted_keys=trusted_keys)
+
+
+def _trust_in(file: ProgramFile, keys: str | os.PathLike[str] | None) -> Trust:
+    from basalt.runtime.trust import trust_in
+
+    return trust_in(file, False, keys)
 
 
 def _path_of(source: Any) -> str | None:

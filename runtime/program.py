@@ -18,7 +18,6 @@ from .deadlines import deadline_after, grains
 from .described import Described
 from .dtypes import numpy_dtype
 from .environment import environment
-from .feeds import prepare_inputs, prepare_outputs
 from .frame import Frame, FramePlan, FrameSchedule
 from .frame_pool import FramePool
 from .layout import Env, Status
@@ -256,6 +255,8 @@ class Program:
     def _run_carefully(
         self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None, deadline: int, threads: int | None
     ) -> dict[str, np.ndarray]:
+        from .feeds import prepare_inputs, prepare_outputs
+
         inputs = prepare_inputs(self.spec.inputs, feeds)
         written, results = prepare_outputs(self.spec.outputs, out, inputs, frozenset(self.spec.carried))
         status = self._run_bound(inputs, written, False, deadline, threads)

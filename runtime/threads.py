@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from basalt.errors import ValidationError
 
-from .cpus import usable_cores
 from .environment import environment, set_parallel_for
 from .executor import Executor
 from .layout import Env
@@ -46,7 +45,7 @@ class Threads:
     def count(self) -> int:
         """Threads that programs use unless they were given a number of their own."""
         if self._count is None:
-            self._count = _count_from_environment() or usable_cores()
+            self._count = _count_from_environment() or _cores()
         return self._count
 
     @count.setter
@@ -125,6 +124,12 @@ class Threads:
             self.guard = threading.Lock()
         elif self._layer.name != "tbb" or not self._fork_is_safe:
             self._serial = True
+
+
+def _cores() -> int:
+    from .cpus import usable_cores
+
+    return usable_cores()
 
 
 def _count_from_environment() -> int | None:

@@ -14,8 +14,8 @@ from basalt.errors import UnsupportedError, ValidationError
 from basalt.runtime.declared import Declared
 from basalt.runtime.levels import CodeLevel
 from basalt.runtime.spec import ProgramSpec
-from basalt.runtime.stored.flow import Shapes
 from basalt.runtime.stored.saving import native_level
+from basalt.runtime.stored.signatures import Shapes
 from basalt.runtime.stored.writing import LevelPrograms, direct_model, program_parts
 from basalt.runtime.versions import package_version
 from basalt.serialization.program.data import Part, ProgramParts

@@ -17,17 +17,12 @@ from basalt.serialization.program.fields import Fields
 
 from ..carriers import carrier_array, logical_array
 from .items import getters
+from .signatures import Shapes, UnseenError, signatures
 
-__all__ = ["Flow", "HostMaker", "HostOperator", "Programs", "Shapes", "UnseenError", "signatures"]
+__all__ = ["Flow", "HostMaker", "HostOperator", "Programs"]
 
 HostOperator = Callable[[Sequence[Any]], Sequence[Any]]
 """The outputs of a host operator for its inputs."""
-Shapes = tuple[tuple[int, ...], ...]
-"""The shape of each input."""
-
-
-class UnseenError(Exception):
-    """The file has nothing for these shapes or values."""
 
 
 class Runnable(Protocol):
@@ -179,17 +174,6 @@ class _Point:
         if found is None:
             raise UnseenError
         return found
-
-
-def signatures(fields: Fields) -> list[tuple[Shapes, int]]:
-    """The shapes of a stage's inputs that there are programs for, with their numbers."""
-    found = fields.plain("programs")
-    for entry in found if isinstance(found, tuple) else (None,):
-        match entry:
-            case (tuple() as shapes, int()) if all(isinstance(shape, tuple) for shape in shapes):
-                continue
-        fields.fail("programs", f"{entry!r} given, expected shapes and a number")
-    return list(found)
 
 
 def _pairs(fields: Fields, name: str) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from basalt.serialization.program.file import ProgramFile
 from ..declared import Declared, declared_value
 from ..program import Program
 from .code import LevelCode, ProgramCode, choose_level, level_parts
-from .flow import Flow, HostMaker, Shapes, UnseenError, signatures
+from .signatures import Shapes, UnseenError, signatures
 from .spec import StoredSpec
+
+if TYPE_CHECKING:
+    from .flow import Flow, HostMaker
 
 __all__ = ["MODEL", "SHARED_WEIGHTS", "StoredModel", "declared_values", "stored_signatures"]
 
@@ -55,12 +58,17 @@ class StoredModel:
         self._stages = list(model.records("stages"))
         if not self._stages:
             model.fail("stages", "there is none")
-        self._flow = None if model.integer("direct", 0, 1) else Flow(model, self._program, host)
+        self._flow = None if model.integer("direct", 0, 1) else self._made_flow(host)
         self.direct = self._flow is None
         self._by_shapes: dict[Shapes, int] = dict(signatures(self._stages[0])) if self._flow is None else {}
         for _, number in (pair for stage in self._stages for pair in signatures(stage)):
             if not 0 <= number < len(self._records):
                 model.fail("stages", f"one has program {number}, of which there are {len(self._records)}")
+
+    def _made_flow(self, host: HostMaker) -> Flow:
+        from .flow import Flow
+
+        return Flow(self._model, self._program, host)
 
     @property
     def signatures(self) -> list[dict[str, tuple[int, ...]]]:
