@@ -119,4 +119,4 @@ def test_mutations_are_refused_or_right(path: Path, seed: int) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     tally = json.loads(done.stdout)
     assert tally["other"] == 0, tally
-    assert tally["refused"] > tally["right"] and tally["right"] > 0, tally
+    assert tally["refused"] > COUNT / 4 and tally["right"] > 0, tally
