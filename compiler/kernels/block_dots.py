@@ -26,8 +26,8 @@ from llvmlite import ir
 
 from basalt.compiler.kernels import types
 from basalt.compiler.kernels.byte_tiles import add_bytes, add_short, widened
-from basalt.compiler.kernels.emit import F32, I8, I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.emit import F32, I8, I32, I64, Emitter, Recipe, matched
+from basalt.compiler.kernels.loops import counted, micro_kernel
 from basalt.compiler.kernels.vectors import VectorMemory
 
 __all__ = ["recipe"]
@@ -45,10 +45,8 @@ def recipe(name: str) -> Recipe:
     index, pointer = types.intp, types.voidptr
     if rounding := _ROUND.fullmatch(name):
         operands = (pointer, index, pointer, index, pointer, index, index)
-        return Recipe(types.void, operands, partial(internal_function, name, partial(_round, int(rounding[1]))))
-    match = _DOT.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+        return micro_kernel(name, operands, partial(_round, int(rounding[1])))
+    match = matched(_DOT, name)
     rows, vectors, lanes, size = (int(match[i]) for i in range(1, 5))
     zero = (types.float32,) if match[7] == "one" else (pointer, index)
     operands = (pointer, *[index] * 4, *(pointer, index, index) * 2, *(pointer, index) * 2, *zero, index, index)
@@ -56,7 +54,7 @@ def recipe(name: str) -> Recipe:
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
         _Writer((rows, vectors, lanes), size // 8, (match[5], match[6]), e, arguments).write()
 
-    return Recipe(types.void, operands, partial(internal_function, name, write))
+    return micro_kernel(name, operands, write)
 
 
 def _round(size: int, e: Emitter, a: Sequence[ir.Value]) -> None:

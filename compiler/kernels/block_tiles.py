@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import F32, I8, I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.emit import F32, I8, I32, I64, Emitter, Recipe, matched
+from basalt.compiler.kernels.loops import counted, micro_kernel
 from basalt.compiler.kernels.target import SPLIT
 from basalt.compiler.kernels.vectors import VectorMemory
 
@@ -40,9 +39,7 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: for a name that is no micro-kernel's.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     rows, vectors, lanes, bits = (int(match[i]) for i in range(1, 5))
     index, pointer = types.intp, types.voidptr
     zero = (types.float32,) if match[6] == "one" else (pointer, index)
@@ -51,7 +48,7 @@ def recipe(name: str) -> Recipe:
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
         _Writer(rows, vectors, lanes, bits, match[5], e, arguments).write()
 
-    return Recipe(types.void, operands, partial(internal_function, name, write))
+    return micro_kernel(name, operands, write)
 
 
 class _Writer:

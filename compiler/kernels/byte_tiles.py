@@ -31,7 +31,7 @@ from llvmlite import ir
 
 from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I8, I16, I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import POINTER, counted, internal_function
+from basalt.compiler.kernels.loops import POINTER, counted, micro_kernel
 
 __all__ = ["add_bytes", "add_short", "recipe", "widened"]
 
@@ -59,7 +59,7 @@ def recipe(name: str) -> Recipe:
     if match[4] in _BOUNDED:
         operands = (*operands, pointer, pointer, index, index)
     writer = partial(_write, int(match[1]), int(match[2]), int(match[3]), match[4])
-    return Recipe(types.void, operands, partial(internal_function, name, writer))
+    return micro_kernel(name, operands, writer)
 
 
 def _write(rows: int, vectors: int, lanes: int, form: str, e: Emitter, a: Sequence[ir.Value]) -> None:

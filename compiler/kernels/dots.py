@@ -14,8 +14,8 @@ from functools import partial
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe, matched
+from basalt.compiler.kernels.loops import counted, micro_kernel
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
 __all__ = ["recipe"]
@@ -29,14 +29,12 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: for a name that is no micro-kernel's.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     rows, columns, lanes = map(int, match.groups()[:3])
     index, pointer = types.intp, types.voidptr
     operands = (pointer, *[index] * 4, pointer, *[index] * 2, pointer, *[index] * 3)
     writer = partial(_write, rows, columns, lanes, (match[4], match[5], match[6]))
-    return Recipe(types.void, operands, partial(internal_function, name, writer))
+    return micro_kernel(name, operands, writer)
 
 
 def _write(rows: int, columns: int, lanes: int, kinds: tuple[str, str, str], e: Emitter, a: Sequence[ir.Value]) -> None:

@@ -7,6 +7,7 @@ arithmetic.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from basalt.compiler.kernels import types
 from basalt.compiler.kernels.processor import Features
 from basalt.compiler.kernels.types import Type
 
-__all__ = ["FLOATS", "INTEGERS", "REGISTERS", "Emitter", "Features", "Recipe", "Scalar"]
+__all__ = ["FLOATS", "INTEGERS", "REGISTERS", "Emitter", "Features", "Recipe", "Scalar", "matched"]
 
 I1, I8, I16, I32, I64 = (ir.IntType(width) for width in (1, 8, 16, 32, 64))
 F16, F32, F64 = ir.HalfType(), ir.FloatType(), ir.DoubleType()
@@ -121,3 +122,11 @@ class Recipe(NamedTuple):
     result: Type
     operands: tuple[Type, ...]
     emit: Callable[..., ir.Value]
+
+
+def matched(pattern: re.Pattern[str], name: str) -> re.Match[str]:
+    """The parameters in the name of a primitive. KeyError for a name that is none of its family's."""
+    match = pattern.fullmatch(name)
+    if match is None:
+        raise KeyError(name)
+    return match

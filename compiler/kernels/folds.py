@@ -13,13 +13,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from functools import partial
 
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import I64, REGISTERS, Emitter, Recipe
-from basalt.compiler.kernels.loops import internal_function
+from basalt.compiler.kernels.emit import I64, REGISTERS, Emitter, Recipe, matched
+from basalt.compiler.kernels.loops import micro_kernel
 from basalt.compiler.kernels.tiles import LOOPS, Tile, TileWriter
 
 __all__ = ["recipe"]
@@ -34,9 +33,7 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: for a name that is no micro-kernel's.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     operation, form, rows, vectors, lanes, kind, register = match.groups()
     tile = Tile(True, form + "b", int(rows), int(vectors), int(lanes), kind, kind, register)
     index, pointer = types.intp, types.voidptr
@@ -45,7 +42,7 @@ def recipe(name: str) -> Recipe:
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
         _FOLDS[operation](tile, e, _with_shared(arguments)).write()
 
-    return Recipe(types.void, operands, partial(internal_function, name, write))
+    return micro_kernel(name, operands, write)
 
 
 def _with_shared(arguments: Sequence[ir.Value]) -> list[ir.Value]:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 
 from llvmlite import ir
 
@@ -31,7 +30,7 @@ from basalt.compiler.kernels.emit import FLOATS, I8, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.fourier_butterflies import Complex, butterfly, times
 from basalt.compiler.kernels.fourier_shuffles import parted, stores
 from basalt.compiler.kernels.lanes import Value
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.loops import counted, micro_kernel
 
 __all__ = ["recipe"]
 
@@ -58,7 +57,7 @@ def recipe(name: str) -> Recipe:
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
         _Pass(int(radix), form, int(lanes), register, e, arguments).write()
 
-    return Recipe(types.void, operands, partial(internal_function, name, write))
+    return micro_kernel(name, operands, write)
 
 
 class _Pass:

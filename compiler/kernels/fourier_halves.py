@@ -16,16 +16,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import FLOATS, I64, Emitter, Recipe
+from basalt.compiler.kernels.emit import FLOATS, I64, Emitter, Recipe, matched
 from basalt.compiler.kernels.fourier_butterflies import Complex, times
 from basalt.compiler.kernels.fourier_shuffles import joined, parted, reversed_lanes
 from basalt.compiler.kernels.lanes import Value
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.loops import counted, micro_kernel
 
 __all__ = ["recipe"]
 
@@ -38,9 +37,7 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: for a name that is no micro-kernel's.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     kind, lanes, register = match.groups()
     index, pointer, number = types.intp, types.voidptr, FLOATS[register].type
     operands = {
@@ -52,7 +49,7 @@ def recipe(name: str) -> Recipe:
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
         _WRITERS[kind](int(lanes), register, e).write(arguments)
 
-    return Recipe(types.void, operands[kind], partial(internal_function, name, write))
+    return micro_kernel(name, operands[kind], write)
 
 
 class _Memory:

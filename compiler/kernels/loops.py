@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from weakref import WeakKeyDictionary, WeakSet
 
 from llvmlite import ir
 
-from basalt.compiler.kernels.emit import I64, Emitter
+from basalt.compiler.kernels import types
+from basalt.compiler.kernels.emit import I64, Emitter, Recipe
+from basalt.compiler.kernels.types import Type
 
 __all__ = [
     "POINTER",
     "chains_beside",
     "counted",
     "internal_function",
+    "micro_kernel",
     "note_long_chain",
     "note_many_iterations",
 ]
@@ -42,6 +46,11 @@ def counted(b: ir.IRBuilder, count: ir.Value, carried: Sequence[ir.Value], body:
     b.branch(head)
     b.position_at_end(after)
     return list(phis)
+
+
+def micro_kernel(name: str, operands: tuple[Type, ...], write: Callable[[Emitter, Sequence[ir.Value]], None]) -> Recipe:
+    """The primitive without a result that is a function of its own, which ``write(emitter, arguments)`` fills."""
+    return Recipe(types.void, operands, partial(internal_function, name, write))
 
 
 def internal_function(

@@ -29,8 +29,8 @@ from functools import partial
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import I8, I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import POINTER, counted, internal_function
+from basalt.compiler.kernels.emit import I8, I32, I64, Emitter, Recipe, matched
+from basalt.compiler.kernels.loops import POINTER, counted, micro_kernel
 
 __all__ = ["recipe"]
 
@@ -47,23 +47,21 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: for a name that is none of this family.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     index, pointer = types.intp, types.voidptr
     kind, _, rows = match[1].partition("_")
     if kind == "release":
         return Recipe(types.void, (), _release)
     if kind == "configure":
-        return Recipe(types.void, (index,), partial(internal_function, name, _configure))
+        return micro_kernel(name, (index,), _configure)
     if kind == "bytes":
         operands = (pointer, *[index] * 4, pointer, *[index] * 2, pointer, *[index] * 2)
-        return Recipe(types.void, operands, partial(internal_function, name, partial(_bytes, int(rows) // 16)))
+        return micro_kernel(name, operands, partial(_bytes, int(rows) // 16))
     if kind == "window":
         operands = (pointer, *[index] * 2, pointer, *[index] * 4, pointer, *[index] * 7)
-        return Recipe(types.void, operands, partial(internal_function, name, partial(_window, int(rows) // 16)))
+        return micro_kernel(name, operands, partial(_window, int(rows) // 16))
     operands = (pointer, *[index] * 2, pointer, *[index] * 2, pointer, *[index] * 2)
-    return Recipe(types.void, operands, partial(internal_function, name, partial(_split, int(rows) // 16)))
+    return micro_kernel(name, operands, partial(_split, int(rows) // 16))
 
 
 def _release(e: Emitter) -> None:

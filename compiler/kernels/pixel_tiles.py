@@ -26,9 +26,9 @@ from functools import partial
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import I8, I32, I64, Emitter, Recipe
+from basalt.compiler.kernels.emit import I8, I32, I64, Emitter, Recipe, matched
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.loops import counted, micro_kernel
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
 __all__ = ["recipe"]
@@ -47,9 +47,7 @@ def recipe(name: str) -> Recipe:
     """
     from basalt.compiler.kernels.namespace import recipe as find
 
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     rows, vectors, lanes, register, walk, program = match.groups()
     finish = parsed(program)
     index, pointer = types.intp, types.voidptr
@@ -59,7 +57,7 @@ def recipe(name: str) -> Recipe:
         tile = _Tile(e, int(rows), int(vectors), int(lanes), register)
         tile.write(arguments, walk == "run", finish, find)
 
-    return Recipe(types.void, operands, partial(internal_function, name, write))
+    return micro_kernel(name, operands, write)
 
 
 class _Tile:

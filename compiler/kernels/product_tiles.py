@@ -24,9 +24,9 @@ from functools import partial
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import I1, I8, I32, I64, Emitter, Recipe
+from basalt.compiler.kernels.emit import I1, I8, I32, I64, Emitter, Recipe, matched
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
-from basalt.compiler.kernels.loops import POINTER, counted, internal_function
+from basalt.compiler.kernels.loops import POINTER, counted, micro_kernel
 from basalt.compiler.kernels.target import SPLIT, target
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
@@ -51,9 +51,7 @@ def recipe(name: str) -> Recipe:
     """
     from basalt.compiler.kernels.namespace import recipe as find
 
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     rows, vectors, lanes = map(int, match.groups()[:3])
     s, v, register, step, walk, ahead, program = match.groups()[3:]
     finish = parsed(program)
@@ -64,7 +62,7 @@ def recipe(name: str) -> Recipe:
         tile = _Tile(e, (rows, vectors, lanes), (s, v, register), step == "u", walk == "m", ahead == "n")
         tile.write(arguments, finish, find)
 
-    return Recipe(types.void, operands, partial(internal_function, name, write))
+    return micro_kernel(name, operands, write)
 
 
 class _Tile:

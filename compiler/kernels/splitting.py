@@ -25,7 +25,7 @@ from llvmlite import ir
 
 from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import F32, I16, I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.loops import counted, internal_function, micro_kernel
 from basalt.compiler.kernels.split_layout import COLUMNS, HALF, HIGH, PIECES, ROWS, STEP
 from basalt.compiler.kernels.vectors import VectorMemory
 
@@ -52,7 +52,7 @@ def recipe(name: str) -> Recipe:
         return Recipe(types.int64, (pointer, *[index] * 2, pointer, *[index] * 4), _split_pixels)
     if name == "split_sums":
         operands = (pointer, *[index] * 2, pointer, *[index] * 3, pointer, *[index] * 3)
-        return Recipe(types.void, operands, lambda e, *a: internal_function(name, _split_sums, e, *a))
+        return micro_kernel(name, operands, _split_sums)
     raise KeyError(name)
 
 

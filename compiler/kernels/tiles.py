@@ -22,14 +22,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe, matched
+from basalt.compiler.kernels.loops import counted, micro_kernel
 from basalt.compiler.kernels.target import SPLIT
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
@@ -59,9 +58,7 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: for a name that is no micro-kernel's.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     masked, form, rows, vectors, lanes, row_type, shared_type, register = match.groups()
     tile = Tile(bool(masked), form, int(rows), int(vectors), int(lanes), row_type, shared_type, register)
     index, pointer = types.intp, types.voidptr
@@ -70,7 +67,7 @@ def recipe(name: str) -> Recipe:
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
         TileWriter(tile, e, arguments).write()
 
-    return Recipe(types.void, operands + (index,) * (3 * tile.masked), partial(internal_function, name, write))
+    return micro_kernel(name, operands + (index,) * (3 * tile.masked), write)
 
 
 class TileWriter:

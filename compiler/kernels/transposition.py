@@ -14,8 +14,8 @@ from functools import partial
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe, matched
+from basalt.compiler.kernels.loops import counted, micro_kernel
 from basalt.compiler.kernels.target import target
 
 __all__ = ["block_size", "recipe"]
@@ -30,12 +30,10 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: for another name.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     index, pointer = types.intp, types.voidptr
     operands = (pointer, index, index, pointer, index, index, index, index)
-    return Recipe(types.void, operands, partial(internal_function, name, partial(_write, int(match[1]))))
+    return micro_kernel(name, operands, partial(_write, int(match[1])))
 
 
 def block_size(bits: int) -> int:

@@ -18,8 +18,8 @@ from functools import partial
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe, matched
+from basalt.compiler.kernels.loops import counted, micro_kernel
 from basalt.compiler.kernels.sizes import TREE_ROWS
 from basalt.compiler.kernels.tree_gather import ELEMENTS, FORMS, SIZES, byte_at, gather, splat
 
@@ -34,13 +34,11 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: for a name that is no micro-kernel's.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     index, pointer = types.intp, types.voidptr
     operands = (pointer, *[index] * 3, pointer, *[index] * 3, pointer, index)
     writer = partial(_write, match[1], match[2], match[3], match[4])
-    return Recipe(types.void, operands, partial(internal_function, name, writer))
+    return micro_kernel(name, operands, writer)
 
 
 def _write(kind: str, x_type: str, code: str, form: str, e: Emitter, a: Sequence[ir.Value]) -> None:

@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.loops import counted, micro_kernel
 from basalt.compiler.kernels.sizes import TREE_ROWS, WIDEST_LEAF, leaf_width
 from basalt.compiler.kernels.tree_gather import ELEMENTS, FORMS, SIZES, byte_at, gather
 
@@ -37,7 +37,7 @@ def recipe(name: str) -> Recipe:
     total, width, leaf, form = match.groups()
     index, pointer = types.intp, types.voidptr
     write = partial(_single, total, leaf, form) if width == "1" else partial(_rows, total, int(width), leaf)
-    return Recipe(types.void, (pointer, index, pointer, index, pointer), partial(internal_function, name, write))
+    return micro_kernel(name, (pointer, index, pointer, index, pointer), write)
 
 
 def _single(total: str, leaf: str, form: str, e: Emitter, a: Sequence[ir.Value]) -> None:

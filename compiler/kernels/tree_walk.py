@@ -15,13 +15,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from functools import partial
 
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import I8, I16, I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import internal_function
+from basalt.compiler.kernels.emit import I8, I16, I32, I64, Emitter, Recipe, matched
+from basalt.compiler.kernels.loops import micro_kernel
 from basalt.compiler.kernels.tree_gather import SIZES, byte_at, gather, splat
 
 __all__ = ["recipe"]
@@ -38,16 +37,14 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: for a name that is no micro-kernel's.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     index, pointer = types.intp, types.voidptr
     operands = (pointer, index, pointer, index, pointer, pointer, *[index] * 4)
 
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
         _Walk(match[1], match[2] == "wide", e, arguments).write()
 
-    return Recipe(types.void, operands, partial(internal_function, name, write))
+    return micro_kernel(name, operands, write)
 
 
 class _Walk:

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe, matched
+from basalt.compiler.kernels.loops import counted, micro_kernel
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
 __all__ = ["recipe"]
@@ -36,9 +35,7 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: for another name.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     vectors, lanes, register, stride = match.groups()
     index, pointer = types.intp, types.voidptr
     operands = (pointer, index, pointer, *[index] * 7)
@@ -46,7 +43,7 @@ def recipe(name: str) -> Recipe:
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
         _Unfolding(e, int(vectors), int(lanes), register, int(stride)).write(arguments)
 
-    return Recipe(types.void, operands, partial(internal_function, name, write))
+    return micro_kernel(name, operands, write)
 
 
 class _Unfolding:

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 
 from llvmlite import ir
 
 from basalt.compiler.kernels import types
-from basalt.compiler.kernels.emit import I8, I32, I64, Emitter, Recipe
-from basalt.compiler.kernels.loops import POINTER, counted, internal_function
+from basalt.compiler.kernels.emit import I8, I32, I64, Emitter, Recipe, matched
+from basalt.compiler.kernels.loops import POINTER, counted, micro_kernel
 from basalt.compiler.kernels.vectors import VectorMemory
 from basalt.compiler.kernels.winograd_layout import LINE
 
@@ -40,9 +39,7 @@ def recipe(name: str) -> Recipe:
     Raises:
         KeyError: for a name that is no micro-kernel's.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise KeyError(name)
+    match = matched(_NAME, name)
     rows, vectors, lanes = (int(part) for part in match.groups())
     index, pointer = types.intp, types.voidptr
     operands = (pointer, *[index] * 3, pointer, *[index] * 3, pointer, *[index] * 7)
@@ -50,7 +47,7 @@ def recipe(name: str) -> Recipe:
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
         _Products(e, rows, vectors, lanes).write(arguments)
 
-    return Recipe(types.void, operands, partial(internal_function, name, write))
+    return micro_kernel(name, operands, write)
 
 
 def prefetch(e: Emitter, place: ir.Value) -> None:

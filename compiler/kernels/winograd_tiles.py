@@ -28,7 +28,7 @@ from llvmlite import ir
 from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I1, I32, I64, Emitter, Recipe
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
-from basalt.compiler.kernels.loops import counted, internal_function
+from basalt.compiler.kernels.loops import counted, internal_function, micro_kernel
 from basalt.compiler.kernels.vectors import VectorMemory
 from basalt.compiler.kernels.winograd_layout import POINTS, TAPS, coefficients
 from basalt.compiler.kernels.winograd_products import prefetch
@@ -56,18 +56,12 @@ def recipe(name: str) -> Recipe:
     if match := _INPUT.fullmatch(name):
         size, lanes = int(match[1]), int(match[2])
         operands = (pointer, *[index] * 2, pointer, *[index] * (_IMAGE - 1))
-        return Recipe(
-            types.void, operands, partial(internal_function, name, lambda e, a: _Transform(e, size, lanes).input(a))
-        )
+        return micro_kernel(name, operands, lambda e, a: _Transform(e, size, lanes).input(a))
     if match := _OUTPUT.fullmatch(name):
         size, lanes, finish = int(match[1]), int(match[2]), parsed(match[3])
         operands = (pointer, *[index] * 3, pointer, *[index] * (_IMAGE - 1), pointer, *[index] * (_WEIGHTS - 1))
         operands = (*operands, *[index] * 2, *_types(finish))
-        return Recipe(
-            types.void,
-            operands,
-            partial(internal_function, name, lambda e, a: _Output(e, size, lanes, finish, find).write(a)),
-        )
+        return micro_kernel(name, operands, lambda e, a: _Output(e, size, lanes, finish, find).write(a))
     return winograd_products.recipe(name)
 
 

@@ -79,6 +79,24 @@ class Convolution:
         """What :meth:`weights_array` makes of the filter."""
         return self.layout, self.order, self.groups
 
+    def rows(self, lowering: Lowering) -> View | None:
+        """The filter as [groups, outputs, channels * height * width], the last of which are neighbours.
+
+        None where that would take a copy in each run.
+        """
+        view = self.weights_view(lowering)
+        groups, outputs, *depth = view.shape
+        flat = view.reshaped((groups, outputs, math.prod(depth)))
+        if flat is not None and (flat.strides[2] == 1 or flat.shape[2] == 1):
+            return flat
+        if not self.filter.is_constant:
+            return None
+
+        def pack(array: np.ndarray) -> np.ndarray:
+            return np.ascontiguousarray(self.weights_array(array)).reshape(groups, outputs, -1)
+
+        return lowering.packed(self.filter, ("columns", *self.weights_key()), pack)
+
     def panels(self, lowering: Lowering, tile: TileShape) -> View:
         """The filter as [groups, panels, height, width, channels, columns] of a tile over output channels."""
         if self.filter.is_constant:

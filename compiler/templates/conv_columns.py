@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ..codegen.body import Body
 from ..codegen.choices import choose
 from ..codegen.finishing import Program, program_of
@@ -80,27 +78,11 @@ def _lies_in_columns(c: Convolution) -> bool:
 
 
 def _call(c: Convolution, plane: tuple[int, int], lowering: Lowering) -> Call | None:
-    weights = _weights(c, lowering)
+    weights = c.rows(lowering)
     if weights is None:
         return None
     writer = _Writer(c, weights, plane)
     return None if writer.program is None else writer.write()
-
-
-def _weights(c: Convolution, lowering: Lowering) -> View | None:
-    """The filter as [groups, outputs, channels * height * width], the last of which are neighbours."""
-    view = c.weights_view(lowering)
-    groups, outputs, *depth = view.shape
-    flat = view.reshaped((groups, outputs, math.prod(depth)))
-    if flat is not None and (flat.strides[2] == 1 or flat.shape[2] == 1):
-        return flat
-    if not c.filter.is_constant:
-        return None
-
-    def pack(array: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(c.weights_array(array)).reshape(groups, outputs, -1)
-
-    return lowering.packed(c.filter, ("columns", *c.weights_key()), pack)
 
 
 def _bytes(c: Convolution) -> int:

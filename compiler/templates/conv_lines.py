@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..codegen.body import Body
 from ..codegen.finishing import Formula
 from ..codegen.kernel import Call
@@ -26,27 +24,11 @@ def lines_call(convolution: Convolution, lowering: Lowering) -> Call | None:
     if c.channels != 1 or c.groups == 1 or math.prod(c.window.taps) > MOST_TAPS:
         return None
     planes = Planes(c.image_of_groups, c.window, c.places, c.outputs)
-    weights = _weights(c, lowering) if planes.suits else None
+    weights = c.rows(lowering) if planes.suits else None
     if weights is None:
         return None
     writer = _Writer(planes, c, weights)
     return None if writer.program is None else writer.write()
-
-
-def _weights(c: Convolution, lowering: Lowering) -> View | None:
-    """The filter as [groups, outputs, height * width], the last of which are neighbours."""
-    view = c.weights_view(lowering)
-    groups, outputs, _, height, width = view.shape
-    flat = view.reshaped((groups, outputs, height * width))
-    if flat is not None and (flat.strides[2] == 1 or flat.shape[2] == 1):
-        return flat
-    if not c.filter.is_constant:
-        return None
-
-    def pack(array: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(c.weights_array(array)).reshape(groups, outputs, -1)
-
-    return lowering.packed(c.filter, ("columns", *c.weights_key()), pack)
 
 
 class _Writer(LinesWriter):
