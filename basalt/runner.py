@@ -56,7 +56,7 @@ class Runner:
         threads: int | None = None,
         trusted_keys: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._arguments = (_path_of(source), trust_native, threads, trusted_keys)
+        self._options = (trust_native, threads, trusted_keys)
         self._threads = threads
         self._file = source if isinstance(source, ProgramFile) else open_program(source)
         self._native: StoredModel | None = None
@@ -87,12 +87,12 @@ class Runner:
     @property
     def inputs(self) -> tuple[Declared, ...]:
         """Name, data type and shape of each input; a size that each run decides is a name, or None."""
-        return declared_values(self._file.record(MODEL), "inputs")
+        return self._declared("inputs") if self._native is None else self._native.inputs
 
     @property
     def outputs(self) -> tuple[Declared, ...]:
         """Name, data type and shape of each output."""
-        return declared_values(self._file.record(MODEL), "outputs")
+        return self._declared("outputs") if self._native is None else self._native.outputs
 
     @property
     def level(self) -> str | None:
@@ -168,6 +168,9 @@ class Runner:
                 self._source = load_source(self._file, threads=self._threads)
             return self._source
 
+    def _declared(self, name: str) -> tuple[Declared, ...]:
+        return declared_values(self._file.record(MODEL), name)
+
     def _use_source(self, reason: str | None, feeds: Any = None) -> None:
         """Have the model in the file compiled: instead of the code in it, for ``reason``, or for inputs it lacks."""
         try:
@@ -187,18 +190,22 @@ class Runner:
         model = self._source
         if callable(getattr(model, "executable", None)):
             model = model.executable()
-        if timeout is None and threads is None:
+        if (timeout is None and threads is None) or not isinstance(feeds, Mapping):
             results: dict[str, Any] = model.run(feeds, out)
             return results
-        shapes = {name: getattr(value, "shape", ()) for name, value in feeds.items()}
+        from numpy import shape
+
+        try:
+            shapes = {name: shape(value) for name, value in feeds.items()}
+        except ValueError:  # lists of lists of different lengths: the run says of which input
+            return dict(model.run(feeds, out))
         limited: dict[str, Any] = model.compile(shapes).run(feeds, out, timeout=timeout, threads=threads)
         return limited
 
     def __reduce__(self) -> tuple[Any, ...]:
-        path, trust_native, threads, trusted_keys = self._arguments
-        if path is None:
+        if self._file.path is None:
             raise ValidationError("a Runner can be pickled only if it was opened by path")
-        return _reopen, (path, trust_native, threads, trusted_keys)
+        return _reopen, (self._file.path, *self._options)
 
     def __repr__(self) -> str:
         name = self.metadata.get("name")
@@ -214,10 +221,6 @@ def _trust_in(file: ProgramFile, keys: str | os.PathLike[str] | None) -> Trust:
     from basalt.runtime.trust import trust_in
 
     return trust_in(file, False, keys)
-
-
-def _path_of(source: Any) -> str | None:
-    return os.path.abspath(os.fsdecode(source)) if isinstance(source, (str, os.PathLike)) else None
 
 
 def _lack(signatures: list[dict[str, tuple[int, ...]]], feeds: Any) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from basalt.errors import InvalidStateError, ValidationError
+from basalt.runtime.declared import check_feeds, check_known
 from basalt.runtime.spec import ProgramSpec
 
 from .backend import InterpretedProgram, Plan, Runnable, plan_program, program_spec
@@ -275,18 +276,8 @@ class Executable:
                 self._program = None
 
     def _shapes_of(self, feeds: Any) -> dict[str, tuple[int, ...]]:
-        if not isinstance(feeds, Mapping):
-            raise ValidationError(f"feeds is {type(feeds).__name__}, expected a dictionary from input names to arrays")
-        self._check_names(feeds)
-        missing = [name for name in self._names if name not in feeds]
-        if missing:
-            raise ValidationError(f"input {missing[0]!r} is missing; the inputs are {_listed(self._names)}")
+        check_feeds(feeds, self._names)
         return {name: _shape_of(name, feeds[name]) for name in self._names}
-
-    def _check_names(self, given: Mapping[str, Any]) -> None:
-        unknown = [name for name in given if name not in self._names]
-        if unknown:
-            raise ValidationError(f"no input is named {unknown[0]!r}; the inputs are {_listed(self._names)}")
 
     def _sizes(self, shapes: Mapping[str, Iterable[int]] | None) -> dict[str, int]:
         """The symbols' sizes for shapes that somebody stated."""
@@ -294,7 +285,7 @@ class Executable:
         given = {} if shapes is None else shapes
         if not isinstance(given, Mapping):
             raise ValidationError(f"shapes is {shapes!r}, expected a dictionary from input names to shapes")
-        self._check_names(given)
+        check_known(given, self._names)
         return bind_sizes(self._graph.inputs, {name: _stated(name, shape) for name, shape in given.items()})
 
     def _signature(self, sizes: Mapping[str, int]) -> Signature:
@@ -413,10 +404,6 @@ def _stated(name: str, shape: Any) -> tuple[int, ...]:
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
             raise ValidationError(f"shape of input {name!r}: {list(sizes)} has {size!r}, expected sizes of 0 or more")
     return tuple(int(size) for size in sizes)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, names)) or "none"
 
 
 def _eager(given: bool | None) -> bool:

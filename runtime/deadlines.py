@@ -13,6 +13,8 @@ import numpy as np
 
 from basalt.errors import ValidationError
 
+from .memory import function_address
+
 if TYPE_CHECKING:
     from .schedule import Timing
 
@@ -45,10 +47,10 @@ def find_clock() -> Clock | None:
             frequency = ctypes.c_int64()
             kernel32.QueryPerformanceFrequency(ctypes.byref(frequency))
             tick, rest = divmod(1_000_000_000, frequency.value)
-            return None if rest else Clock(_address(kernel32.QueryPerformanceCounter), 0, tick)
+            return None if rest else Clock(function_address(kernel32.QueryPerformanceCounter), 0, tick)
         # On macOS Python reads this one; CLOCK_MONOTONIC there goes on while the machine sleeps.
         identity = getattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC)
-        return Clock(_address(ctypes.CDLL(None).clock_gettime), identity, 1_000_000_000)
+        return Clock(function_address(ctypes.CDLL(None).clock_gettime), identity, 1_000_000_000)
     except (AttributeError, OSError):
         return None
 
@@ -76,7 +78,3 @@ def _grain(row: Timing) -> int:
     if row.serial or row.cost <= GRAIN:
         return units
     return max(int(units * (GRAIN / row.cost)) // row.min_chunk, 1) * row.min_chunk
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from basalt.errors import ValidationError
 
 from .carriers import onnx_dtype
 
-__all__ = ["Declared", "declared_value"]
+__all__ = ["Declared", "check_feeds", "check_known", "declared_value"]
 
 
 class Declared(NamedTuple):
@@ -25,6 +25,27 @@ class Declared(NamedTuple):
     kind: str
     dtype: str
     shape: Sequence[int | str | None] | None
+
+
+def check_feeds(feeds: Any, names: Collection[str]) -> None:
+    """Refuse what is no mapping with a value for each input and nothing else. Raises ValidationError."""
+    if not isinstance(feeds, Mapping):
+        raise ValidationError(f"feeds is {type(feeds).__name__}, expected a dictionary from input names to arrays")
+    check_known(feeds, names)
+    for name in names:
+        if name not in feeds:
+            raise ValidationError(f"input {name!r} is missing; the inputs are {_listed(names)}")
+
+
+def check_known(given: Iterable[str], names: Collection[str]) -> None:
+    """Refuse names that no input has. Raises ValidationError."""
+    for name in given:
+        if name not in names:
+            raise ValidationError(f"no input is named {name!r}; the inputs are {_listed(names)}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names)) or "none"
 
 
 def declared_value(declared: Declared, value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .deadlines import find_clock
 from .layout import OBJECT_HEADS, Array, Env
-from .memory import aligned_words
+from .memory import aligned_words, function_address
 
 __all__ = ["ALIGNED", "C_CONTIGUOUS", "WRITEABLE", "environment", "set_parallel_for"]
 
@@ -36,13 +36,13 @@ def environment() -> tuple[np.ndarray, bool]:
 def _block() -> np.ndarray:
     block = aligned_words(Env.WORDS)
     block[Env.YIELD] = _yield_address()
-    block[Env.SAVE_THREAD] = _address(ctypes.pythonapi.PyEval_SaveThread)
-    block[Env.RESTORE_THREAD] = _address(ctypes.pythonapi.PyEval_RestoreThread)
+    block[Env.SAVE_THREAD] = function_address(ctypes.pythonapi.PyEval_SaveThread)
+    block[Env.RESTORE_THREAD] = function_address(ctypes.pythonapi.PyEval_RestoreThread)
     block[Env.ARRAY_TYPE] = id(np.ndarray)
     block[Env.TUPLE_ITEMS] = tuple.__basicsize__
     block[Env.OBJECT_HEAD] = object.__basicsize__
     block[Env.TRUE] = id(True)
-    block[Env.LONG_FROM] = _address(ctypes.pythonapi.PyLong_FromLongLong)
+    block[Env.LONG_FROM] = function_address(ctypes.pythonapi.PyLong_FromLongLong)
     block[Env.CLOCK : Env.CLOCK_TICK + 1] = find_clock() or (0, 0, 0)
     return block
 
@@ -52,14 +52,10 @@ def set_parallel_for(address: int) -> None:
     environment()[0][Env.PARALLEL_FOR] = address
 
 
-def _address(function: object) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
-
-
 def _yield_address() -> int:
     if sys.platform == "win32":
-        return _address(ctypes.CDLL("kernel32").SwitchToThread)
-    return _address(ctypes.CDLL(None).sched_yield)
+        return function_address(ctypes.CDLL("kernel32").SwitchToThread)
+    return function_address(ctypes.CDLL(None).sched_yield)
 
 
 def _objects_are_as_expected() -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import mmap
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from .layout import WORD
 
-__all__ = ["aligned_empty", "aligned_words", "aligned_zeros", "streamed", "usable_constant"]
+__all__ = ["aligned_empty", "aligned_words", "aligned_zeros", "function_address", "streamed", "usable_constant"]
 
 _LINE, _PAGE, _LARGE_PAGE = 64, 4096, 2 << 20
 _SLAB = 16 << 20
@@ -19,6 +21,11 @@ _SLAB = 16 << 20
 _LEAST_STREAMED = 1 << 16
 _LEAST_LARGE = 1 << 20
 """Bytes from which on memory is worth large pages: a stream through small ones runs at two thirds of the speed."""
+
+
+def function_address(function: Any) -> int:
+    """Where a function of ctypes is; 0 for a null pointer."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def aligned_empty(nbytes: int) -> np.ndarray:

@@ -18,6 +18,7 @@ import numpy as np
 from .environment import environment
 from .executor import Executor
 from .layout import WORD, Env, Pool
+from .memory import function_address
 
 __all__ = ["OwnThreads"]
 
@@ -82,7 +83,7 @@ class _Posix:
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None)
         names = ("pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_wait", "pthread_cond_signal")
-        self.functions = [_address(getattr(self._libc, name)) for name in names]
+        self.functions = [function_address(getattr(self._libc, name)) for name in names]
         self._create, self._detach = self._libc.pthread_create, self._libc.pthread_detach
         self._create.argtypes = [ctypes.c_void_p] * 4
         self._detach.argtypes = [ctypes.c_void_p]
@@ -103,7 +104,7 @@ class _Windows:
     def __init__(self) -> None:
         self._kernel32: Any = ctypes.CDLL("kernel32")
         names = ("AcquireSRWLockExclusive", "ReleaseSRWLockExclusive", "SleepConditionVariableSRW")
-        self.functions = [_address(getattr(self._kernel32, name)) for name in (*names, "WakeConditionVariable")]
+        self.functions = [function_address(getattr(self._kernel32, name)) for name in (*names, "WakeConditionVariable")]
         self._create, self._close = self._kernel32.CreateThread, self._kernel32.CloseHandle
         self._create.restype = ctypes.c_void_p
         self._create.argtypes = [*[ctypes.c_void_p] * 4, ctypes.c_uint32, ctypes.c_void_p]
@@ -118,10 +119,6 @@ class _Windows:
             return False
         self._close(handle)
         return True
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def _lasting_words(count: int) -> np.ndarray:

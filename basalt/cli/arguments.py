@@ -30,6 +30,7 @@ __all__ = [
     "random_seed_option",
     "shape_options",
     "size_options",
+    "threads_option",
 ]
 
 MODEL = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
@@ -158,6 +159,10 @@ NAMED_SHAPE = NamedShape()
 NAMED_SIZE = NamedSize()
 OUTPUT_FILE = OutputFile()
 model_argument = click.argument("model", type=MODEL)
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]"
+)
+
 random_input_option = click.option(
     "--input",
     "inputs",

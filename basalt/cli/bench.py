@@ -12,7 +12,7 @@ import click
 
 import basalt
 from basalt.cli.ahead.options import trust_options
-from basalt.cli.arguments import model_argument, random_input_option, random_seed_option, shape_options
+from basalt.cli.arguments import model_argument, random_input_option, random_seed_option, shape_options, threads_option
 from basalt.cli.output import compiling, json_option, measuring, print_json, print_table, seconds_text
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Ratio:
 @click.option("--against", type=click.Choice(["ort"]), help="Measure another library too: ort is ONNX Runtime.")
 @random_input_option
 @shape_options
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]")
+@threads_option
 @click.option("--rounds", type=click.IntRange(min=5), metavar="N", default=30, show_default=True, help="Turns of each.")
 @click.option(
     "--tolerance",

@@ -11,7 +11,14 @@ import click
 
 import basalt
 from basalt.cli.ahead.options import trust_options
-from basalt.cli.arguments import OUTPUT_FILE, model_argument, random_input_option, random_seed_option, shape_options
+from basalt.cli.arguments import (
+    OUTPUT_FILE,
+    model_argument,
+    random_input_option,
+    random_seed_option,
+    shape_options,
+    threads_option,
+)
 from basalt.cli.output import compiling, json_option, measuring, print_json, print_table, seconds_text
 
 if TYPE_CHECKING:
@@ -29,7 +36,7 @@ _LABEL = 48
 @model_argument
 @random_input_option
 @shape_options
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]")
+@threads_option
 @click.option("--repeats", type=click.IntRange(min=1), metavar="N", default=20, show_default=True, help="Runs.")
 @random_seed_option
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Print only the N rows that take longest.")

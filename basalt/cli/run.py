@@ -10,7 +10,7 @@ import click
 
 import basalt
 from basalt.cli.ahead.options import trust_options
-from basalt.cli.arguments import NAMED_FILE, model_argument, shape_options
+from basalt.cli.arguments import NAMED_FILE, model_argument, shape_options, threads_option
 from basalt.cli.output import compiling, json_option, note, print_json, print_table, seconds_text
 from basalt.cli.row_options import RowOptions, row_options
 
@@ -44,7 +44,7 @@ __all__ = ["run_command"]
     help="Save the outputs: FILE.npz, or a folder of .npy files; of rows FILE.csv, FILE.npy or FILE.parquet.",
 )
 @shape_options
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]")
+@threads_option
 @trust_options
 @json_option
 def run_command(

@@ -88,8 +88,7 @@ def compile_ahead(
     names = level_names(levels)
     record, programs = _described(model, shapes, feeds)
     compiled = [_level(name, programs, progress) for name in names]
-    facts = {"basalt": package_version_of_basalt(), **_versions(), **(metadata or {})}
-    return program_parts(record, compiled, facts, source)
+    return program_parts(record, compiled, {**_versions(), **(metadata or {})}, source)
 
 
 @dataclass(frozen=True)
@@ -178,13 +177,9 @@ def _spec(program: _Program) -> ProgramSpec:
     return program_spec(specialise(graph, sizes), program.executable.constants)
 
 
-def package_version_of_basalt() -> str:
-    """This version of Basalt."""
+def _versions() -> dict[str, str]:
+    """What compiles, this version of Basalt first."""
     import basalt
 
-    return basalt.__version__
-
-
-def _versions() -> dict[str, str]:
-    versions = {name: package_version(name) for name in ("numba", "llvmlite", "numpy")}
-    return {**versions, "python": platform.python_version()}
+    packages = {name: package_version(name) for name in ("numba", "llvmlite", "numpy")}
+    return {"basalt": basalt.__version__, **packages, "python": platform.python_version()}

@@ -32,8 +32,7 @@ def load_program(
     refusal = trust_in(file, trust_native, trusted_keys).refusal
     model = None if refusal is None else load_source(file, threads=threads, eager=eager)
     if model is None:
-        opened = source if isinstance(source, (str, os.PathLike)) else file
-        return Runner(opened, trust_native=trust_native, threads=threads, trusted_keys=trusted_keys)
+        return Runner(file, trust_native=trust_native, threads=threads, trusted_keys=trusted_keys)
     message = f"{file.name}: {refusal}; the model in the file is compiled instead"
     warnings.warn(message, NativeCodeWarning, stacklevel=5)
     return model

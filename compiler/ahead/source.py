@@ -8,6 +8,7 @@ import numpy as np
 
 from basalt import serialization
 from basalt.errors import ModelFormatError
+from basalt.runtime.stored.model import SOURCE, SOURCE_CONTENT
 from basalt.serialization.program.data import Part
 from basalt.serialization.program.file import ProgramFile
 
@@ -16,9 +17,7 @@ from ..executable import Executable
 from ..model import Model
 from ..onnx.model import OnnxExecutable
 
-__all__ = ["SOURCE", "load_source", "source_parts"]
-
-SOURCE, _CONTENT = "source", "source content"
+__all__ = ["load_source", "source_parts"]
 
 
 def source_parts(model: Any) -> dict[str, Part]:
@@ -40,7 +39,7 @@ def load_source(file: ProgramFile, **options: Any) -> Any:
     if SOURCE not in file:
         return None
     fields = file.record(SOURCE)
-    form, content = fields.text("format"), file.data(_CONTENT).data
+    form, content = fields.text("format"), file.data(SOURCE_CONTENT).data
     if form == "onnx":
         from ..onnx.model import load
 
@@ -56,4 +55,4 @@ def load_source(file: ProgramFile, **options: Any) -> Any:
 
 
 def _parts(form: str, content: np.ndarray) -> dict[str, Part]:
-    return {SOURCE: {"format": form}, _CONTENT: content}
+    return {SOURCE: {"format": form}, SOURCE_CONTENT: content}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from basalt.errors import InvalidStateError, UnsupportedError, ValidationError
-from basalt.runtime.declared import Declared, declared_value
+from basalt.runtime.declared import Declared, check_known, declared_value
 from basalt.serialization import TensorSpec
 from basalt.serialization.onnx import OnnxModel, OnnxType, OnnxValueInfo
 
@@ -203,9 +203,7 @@ class OnnxExecutable:
             ValidationError: as ``run``; also for inputs with defaults, which programs ahead of time hold as constants.
         """
         for entry in feeds:
-            extra = [name for name in entry if name not in self._declared]
-            if extra:
-                raise ValidationError(f"no input is named {extra[0]!r}; the inputs are {_listed(self._declared)}")
+            check_known(entry, self._declared)
         fresh = OnnxExecutable(self.onnx, threads=self._script.options.threads, eager=False, general=True)
         for entry in feeds:
             fresh.run(entry)

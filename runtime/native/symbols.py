@@ -8,6 +8,8 @@ import sys
 
 from basalt.errors import UnsupportedError
 
+from ..memory import function_address
+
 __all__ = ["ALLOWED", "check_allowed", "resolve"]
 
 # fmt: off
@@ -74,7 +76,7 @@ def resolve(name: str) -> int:
             function = getattr(library, name)
         except AttributeError:
             continue
-        address = ctypes.cast(function, ctypes.c_void_p).value
+        address = function_address(function)
         if address:
             return address
     raise UnsupportedError(f"object code asks for {name!r}, which this system does not have")

@@ -12,7 +12,7 @@ from basalt.errors import ValidationError
 from basalt.serialization.program.fields import Fields
 from basalt.serialization.program.file import ProgramFile
 
-from ..declared import Declared, declared_value
+from ..declared import Declared, check_feeds, declared_value
 from ..program import Program
 from .code import LevelCode, ProgramCode, choose_level, level_parts
 from .signatures import Shapes, UnseenError, signatures
@@ -21,10 +21,12 @@ from .spec import StoredSpec
 if TYPE_CHECKING:
     from .flow import Flow, HostMaker
 
-__all__ = ["MODEL", "SHARED_WEIGHTS", "StoredModel", "declared_values", "stored_signatures"]
+__all__ = ["MODEL", "SHARED_WEIGHTS", "SOURCE", "SOURCE_CONTENT", "StoredModel", "declared_values", "stored_signatures"]
 
 MODEL, SHARED_WEIGHTS = "model", "weights"
 """Names of parts: the model's record, and the constants that all levels share."""
+SOURCE, SOURCE_CONTENT = "source", "source content"
+"""Names of parts: what the model was before it was compiled, a record of its format and the bytes."""
 
 
 class StoredModel:
@@ -39,8 +41,8 @@ class StoredModel:
         threads: threads to run on, None for the process's number.
 
     Raises:
-        ModelFormatError: for a damaged file, or one for another version of the runtime.
-        UnsupportedError: where the file has no code that this machine can run.
+        ModelFormatError: for a damaged file.
+        UnsupportedError: where the file has no code that this machine, or this version of the runtime, can run.
     """
 
     def __init__(self, file: ProgramFile, host: HostMaker, *, threads: int | None = None) -> None:
@@ -127,14 +129,14 @@ class StoredModel:
     def _run_steps(
         self, flow: Flow, feeds: Any, out: Any, timeout: float | None, threads: int | None
     ) -> dict[str, Any]:
-        self._check_names(feeds)
+        check_feeds(feeds, self._names)
         values = {declared.name: declared_value(declared, feeds[declared.name]) for declared in self.inputs}
         results = flow.run(values, out, timeout=timeout, threads=threads)
         return {declared.name: results[declared.name] for declared in self.outputs}
 
     def _number_for(self, feeds: Any) -> int:
         """The program for inputs that are no arrays yet."""
-        self._check_names(feeds)
+        check_feeds(feeds, self._names)
         shapes = []
         for name in self._names:
             try:
@@ -145,17 +147,6 @@ class StoredModel:
         if number is None:
             raise UnseenError
         return number
-
-    def _check_names(self, feeds: Any) -> None:
-        if not isinstance(feeds, Mapping):
-            raise ValidationError(f"feeds is {type(feeds).__name__}, expected a dictionary from input names to arrays")
-        names = ", ".join(map(repr, self._names)) or "none"
-        for name in feeds:
-            if name not in self._names:
-                raise ValidationError(f"no input is named {name!r}; the inputs are {names}")
-        for name in self._names:
-            if name not in feeds:
-                raise ValidationError(f"input {name!r} is missing; the inputs are {names}")
 
     def _program(self, number: int) -> Program:
         with self._lock:

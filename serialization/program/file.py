@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +11,7 @@ from basalt.errors import ModelFormatError
 
 from ..checksum import payload_crc
 from ..header import HEADER_SIZE, MAX_PAYLOAD, check_identity, unpack_header
+from ..paths import path_text
 from ..payload_reader import PayloadReader
 from ..sources import Source, open_source
 from .data import Signature
@@ -38,18 +40,20 @@ def open_program(source: Source) -> ProgramFile:
         raise ModelFormatError(
             f"{name}: the header declares a payload of {declared} bytes, but {len(content) - HEADER_SIZE} follow it"
         )
-    return ProgramFile(content, name)
+    path = os.path.abspath(path_text(source)) if isinstance(source, (str, os.PathLike)) else None
+    return ProgramFile(content, name, path)
 
 
 class ProgramFile:
     """A compiled program's file. Parts' CRC32C are checked when they are first asked for, damaged ones refused.
 
-    ``name`` is the file's for messages, ``metadata`` what it says of itself, ``signatures`` those of its manifest,
-    which are not checked, and ``manifest`` the bytes that they sign.
+    ``name`` is the file's for messages, ``path`` its path if it was opened by one, ``metadata`` what it says of itself,
+    ``signatures`` those of its manifest, which are not checked, and ``manifest`` the bytes that they sign.
     """
 
-    def __init__(self, content: np.ndarray, name: str) -> None:
+    def __init__(self, content: np.ndarray, name: str, path: str | None = None) -> None:
         self.name = name
+        self.path = path
         self._content = content
         reader = PayloadReader(content[HEADER_SIZE:], name)
         self.manifest, manifest, self.signatures = read_prelude(reader, name)

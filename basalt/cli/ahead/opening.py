@@ -35,12 +35,15 @@ def open_model(path: Path, trust: bool, keys: Path | None, *, eager: bool | None
     from basalt.runtime.trust import trust_in
     from basalt.serialization.program.file import open_program
 
-    refusal = trust_in(open_program(path), trust, keys).refusal
+    file = open_program(path)
+    refusal = trust_in(file, trust, keys).refusal
     if refusal is None:
-        runner = basalt.Runner(path, trust_native=trust, trusted_keys=keys)
+        runner = basalt.Runner(file, trust_native=trust, trusted_keys=keys)
         if runner.level is not None:
             return runner
-    source = _source(path, eager)
+    from basalt.compiler.ahead.source import load_source
+
+    source = load_source(file, eager=eager)
     if source is None:
         raise UnsupportedError(f"{path}: {refusal}, and the file does not hold the model itself (--strip-source)")
     if refusal is not None:
@@ -55,14 +58,10 @@ def source_of(path: Path, *, eager: bool | None = None) -> Any:
     """
     if not holds_program(path):
         return basalt.load(path, eager_first_run=eager)
-    source = _source(path, eager)
-    if source is None:
-        raise click.ClickException(f"{path}: holds machine code alone, not the model itself (--strip-source)")
-    return source
-
-
-def _source(path: Path, eager: bool | None) -> Any:
     from basalt.compiler.ahead.source import load_source
     from basalt.serialization.program.file import open_program
 
-    return load_source(open_program(path), eager=eager)
+    source = load_source(open_program(path), eager=eager)
+    if source is None:
+        raise click.ClickException(f"{path}: holds machine code alone, not the model itself (--strip-source)")
+    return source

@@ -13,12 +13,10 @@ import numpy as np
 from basalt.cli.models import Sizes, shape_text
 from basalt.cli.output import print_json, print_table, seconds_text, size_text
 from basalt.runtime.stored.code import level_parts
-from basalt.runtime.stored.model import MODEL, SHARED_WEIGHTS
+from basalt.runtime.stored.model import MODEL, SHARED_WEIGHTS, SOURCE_CONTENT
 from basalt.serialization.program.data import ProgramParts
 
 __all__ = ["LevelReport", "Report", "decides_by_values", "sizes_text"]
-
-_SOURCE = "source content"
 
 
 @dataclass
@@ -58,7 +56,7 @@ class Report:
             record, code, weights = level_parts(level.level)
             level.programs = len(_record(parts, record)["programs"])
             level.code_bytes, level.weight_bytes = _nbytes(parts, code), _nbytes(parts, weights)
-        source = _nbytes(parts, _SOURCE) if _SOURCE in parts.parts else None
+        source = _nbytes(parts, SOURCE_CONTENT) if SOURCE_CONTENT in parts.parts else None
         shapes = list({str(each.shapes): each.shapes for each in sizes}.values())
         by_values = decides_by_values(parts)
         shared = _nbytes(parts, SHARED_WEIGHTS)

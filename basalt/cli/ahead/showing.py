@@ -10,7 +10,7 @@ from basalt.cli.output import print_json, print_table, size_text
 from basalt.runtime.host import host_platform
 from basalt.runtime.levels import lacks
 from basalt.runtime.stored.code import level_parts, levels_of
-from basalt.runtime.stored.model import MODEL, declared_values, stored_signatures
+from basalt.runtime.stored.model import MODEL, SOURCE, declared_values, stored_signatures
 from basalt.serialization import Kind
 from basalt.serialization.program.file import ProgramFile, open_program
 
@@ -19,8 +19,6 @@ from .report import sizes_text
 from .trust import signature_reports
 
 __all__ = ["show_program"]
-
-_SOURCE = "source"
 
 
 def show_program(path: Path, keys: Path | None, as_json: bool) -> None:
@@ -58,7 +56,7 @@ def _facts(file: ProgramFile, keys: Path | None) -> dict[str, Any]:
             }
             for platform, level in levels_of(model)
         ],
-        "source": file.record(_SOURCE).text("format") if _SOURCE in file else None,
+        "source": file.record(SOURCE).text("format") if SOURCE in file else None,
         "signatures": [{**report._asdict(), "state": report.state} for report in signature_reports(file, keys)],
         "parts": file.parts,
     }

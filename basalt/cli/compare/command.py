@@ -9,7 +9,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from basalt.cli.ahead.options import trust_options
-from basalt.cli.arguments import MODEL, model_argument, random_input_option, random_seed_option, shape_options
+from basalt.cli.arguments import (
+    MODEL,
+    model_argument,
+    random_input_option,
+    random_seed_option,
+    shape_options,
+    threads_option,
+)
 from basalt.cli.completing import file_or
 from basalt.cli.output import json_option
 
@@ -50,7 +57,7 @@ class Other(click.ParamType):
 @click.option(
     "--atol", type=click.FloatRange(min=0), metavar="A", help="Elements a and b may differ by A + R |b|, integers too."
 )
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use.  [default: one a core]")
+@threads_option
 @random_seed_option
 @trust_options
 @json_option

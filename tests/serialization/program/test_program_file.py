@@ -19,7 +19,7 @@ from basalt.serialization.checksum import payload_crc
 from basalt.serialization.header import HEADER_SIZE, pack_header
 from basalt.serialization.program.data import ProgramParts, Signature
 from basalt.serialization.program.file import ProgramFile, open_program
-from basalt.serialization.program.manifest import signed_message
+from basalt.serialization.program.manifest import KIND, KIND_NAME, signed_message
 from basalt.serialization.program.writing import add_signature, save_program
 
 
@@ -37,6 +37,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = saved(tmp_path)
     loaded = serialization.load(path)
     assert isinstance(loaded, ProgramParts) and serialization.peek_kind(path) is Kind.PROGRAM
+    assert (int(Kind.PROGRAM), Kind.PROGRAM.name) == (KIND, KIND_NAME)
     assert loaded.metadata == {"name": "example", "basalt": "0"} and loaded.signatures == ()
     assert list(loaded.parts) == ["model", "weights", "nothing", "notes"]
     assert all(same(part, loaded.parts[name]) for name, part in example().parts.items())
