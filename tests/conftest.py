@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -14,3 +15,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "basalt"))
 
 # Test processes share the cores already.
 os.environ.setdefault("BASALT_COMPILE_WORKERS", "0")
+
+# A shell starts its background jobs with interrupts ignored, which Python and all processes of the tests would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

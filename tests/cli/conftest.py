@@ -7,7 +7,7 @@ import pty
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,7 @@ class Bslc:
     def __init__(self, folder: Path, program: Sequence[str] = PROGRAM) -> None:
         self.folder = folder
         self.program = list(program)
+        self._started: list[subprocess.Popen[bytes]] = []
 
     def __call__(self, *arguments: str | Path, environment: Mapping[str, str] | None = None) -> Done:
         """Run one command with pipes for stdout and stderr."""
@@ -47,7 +48,15 @@ class Bslc:
         """Begin one command with pipes for stdout and stderr."""
         command = [*self.program, *map(str, arguments)]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=self.folder, env=_environment(environment))
+        process = subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=self.folder, env=_environment(environment))
+        self._started.append(process)
+        return process
+
+    def end(self) -> None:
+        """Kill what was begun and still runs, as it does where a test failed."""
+        for process in self._started:
+            process.kill()
+            process.communicate()
 
     def through(self, arguments: str, filter_command: str) -> Done:
         """Run ``bslc arguments | filter_command`` in a shell; stderr is bslc's."""
@@ -97,9 +106,11 @@ def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
 
 
 @pytest.fixture
-def bslc(tmp_path: Path) -> Bslc:
+def bslc(tmp_path: Path) -> Iterator[Bslc]:
     """The command, run in the test's temporary folder."""
-    return Bslc(tmp_path)
+    command = Bslc(tmp_path)
+    yield command
+    command.end()
 
 
 @pytest.fixture(scope="session")
