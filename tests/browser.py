@@ -31,6 +31,15 @@ ARGUMENTS = (
     "--remote-debugging-pipe",
 )
 
+MIDDLE = """(selector) => {
+  const element = document.querySelector(selector);
+  if (!element) return null;
+  element.scrollIntoView({block: 'nearest', inline: 'nearest', behavior: 'instant'});
+  const box = element.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
+  return element.contains(document.elementFromPoint(x, y)) ? [x, y] : null;
+}"""
+"""Where an element's middle is, once it is in sight and nothing covers it: lists scroll, and what was drawn late moves."""
+
 
 def chromium() -> str | None:
     """The browser's program, None where there is none."""
@@ -128,18 +137,18 @@ class Browser:
             raise RuntimeError(f"{script}: {details.get('exception', details).get('description', details)}")
         return answer["result"].get("value")
 
-    def wait_for(self, condition: str) -> None:
-        """Wait until an expression is true."""
+    def wait_for(self, condition: str) -> Any:
+        """Wait until an expression is true; its value then."""
         deadline = time.monotonic() + LIMIT
-        while not self.run(condition):
+        while not (value := self.run(condition)):
             if time.monotonic() > deadline:
                 raise TimeoutError(condition)
             time.sleep(0.02)
+        return value
 
     def click(self, selector: str) -> None:
-        """Press the pointer's first button in the middle of the first element of a selector."""
-        script = f"(() => {{ const b = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
-        x, y = self.run(script + "return [b.x + b.width / 2, b.y + b.height / 2]; })()")
+        """Press the pointer's first button in the middle of the first element of a selector, once it can be hit there."""
+        x, y = self.wait_for(f"({MIDDLE})({json.dumps(selector)})")
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
