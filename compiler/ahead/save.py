@@ -11,6 +11,7 @@ from basalt.serialization.program.writing import save_program as write_file
 from ..kernels.target import NATIVE
 from .build import LevelProgress, compile_ahead
 from .source import source_parts
+from .weights import with_weights
 
 __all__ = ["save_program"]
 
@@ -22,6 +23,7 @@ def save_program(
     *,
     feeds: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
     cpu: str | Sequence[str] = NATIVE,
+    dtype: str = "float32",
     source: bool = True,
     progress: LevelProgress | None = None,
 ) -> None:
@@ -36,15 +38,20 @@ def save_program(
             decides by values what it computes (``If``, shapes from data) needs some: the file holds what runs on them
             came to.
         cpu: for which CPUs: ``native`` (this one), ``v2``, ``v3``, ``v4`` (levels of x86-64), or several of them.
+        dtype: what float32 weights are stored as: ``float32``, ``float16`` or ``bfloat16``. Narrow ones take half the
+            bytes of the file and of memory, products of few rows are faster with them, and results differ by their
+            rounding; everything is computed in float32 whichever it is. What is quantised keeps its scales, and
+            weights whose numbers the data type lacks stay as they are.
         source: whether the file holds the model itself too. Without it, the file is smaller, but only the given shapes
             run, only on these CPUs, and only where the native code is trusted.
         progress: called with the level, kernels that are ready, kernels in all, and the seconds that the last took.
 
     Raises:
-        ValidationError: for shapes that the model does not allow, unknown CPUs, and a file beyond 2**31 - 1 bytes.
-        UnsupportedError: for what cannot be compiled ahead of time.
+        ValidationError: for shapes that the model does not allow, unknown CPUs and data types, and a file beyond 2**31 - 1 bytes.
+        UnsupportedError: for what cannot be compiled ahead of time, and for narrow weights of an estimator.
         OSError: if the file cannot be written.
     """
+    model, _ = with_weights(model, dtype)
     executable = model.executable() if callable(getattr(model, "executable", None)) else model
     parts = compile_ahead(
         executable,

@@ -14,6 +14,8 @@ from basalt.errors import BasaltError, UnsupportedError
 from basalt.runtime.memory import streamed
 
 from ..ir import FUSED, Constants, Graph, Node, Value
+from ..kernels.target import target
+from ..narrow import FORMS, narrow_type
 from ..pointwise import is_pointwise
 from ..views import Buffer, Storage, View, allocate
 from . import registry
@@ -40,6 +42,7 @@ class Lowering:
         self._views: dict[Value, View] = {}
         self._constant_views: dict[int, View] = {}
         self._packed: dict[tuple[object, ...], View] = {}
+        self._stored_types: dict[int | None, str] = {}
         self._copies: list[tuple[View, View]] = []
         self._shared: dict[Hashable, Any] = {}
         self._label = ""
@@ -156,13 +159,46 @@ class Lowering:
         index = len(self.constant_arrays) - 1
         return allocate(Storage.CONSTANT, ops.dtype_name(array.dtype), array.shape, index)
 
-    def packed(self, value: Value, layout: tuple[object, ...], pack: Callable[[np.ndarray], np.ndarray]) -> View:
-        """A constant operand in another layout, made once for all nodes and programs that want it so."""
+    def packed(
+        self,
+        value: Value,
+        layout: tuple[object, ...],
+        pack: Callable[[np.ndarray], np.ndarray],
+        *,
+        narrow: bool = False,
+    ) -> View:
+        """A constant operand in another layout, made once for all nodes and programs that want it so.
+
+        With ``narrow`` the view may be of a narrower data type that holds the same numbers; ``pack`` then only moves.
+        """
+        form = self.stored_type(value) if narrow else value.dtype
+        if form != value.dtype:
+            layout = (*layout, form)
         key = (value.constant, *layout)
         if key not in self._packed:
-            array = self.constants.derived(value, layout, lambda a: streamed(pack(a)))
-            self._packed[key] = self.add_constant(array)
+
+            def make(array: np.ndarray) -> np.ndarray:
+                return streamed(pack(array.astype(ops.numpy_dtype(form), copy=False)))
+
+            self._packed[key] = self.add_constant(self.constants.derived(value, layout, make))
         return self._packed[key]
+
+    def stored_type(self, value: Value) -> str:
+        """The data type to keep an operand in: a constant may be kept in a narrower one that holds the same numbers."""
+        if not value.is_constant:
+            return value.dtype
+        if value.constant not in self._stored_types:
+            # Widening float16 without an instruction for it takes longer than reading twice the bytes.
+            forms = FORMS if target().widens_halves else FORMS[1:]
+            found = narrow_type(self.constants.array(value), forms)
+            self._stored_types[value.constant] = found or value.dtype
+        return self._stored_types[value.constant]
+
+    def read_stored(self, value: Value) -> View:
+        """Where an operand lives, with a constant in its :meth:`stored_type`."""
+        if self.stored_type(value) == value.dtype:
+            return self.read(value)
+        return self.packed(value, ("as it is",), lambda array: array, narrow=True)
 
     def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What ``make`` computes from a value in the arena, computed once for all nodes that read it so."""
@@ -220,7 +256,7 @@ class Lowering:
         else:
             nodes, inputs, outputs = (node,), tuple(dict.fromkeys(node.present)), [node.output]
         given = dict.fromkeys(node.present) if node.op != FUSED else node.present
-        read = [(inner, self.read(outer)) for inner, outer in zip(inputs, given)]
+        read = [(inner, self.read_stored(outer)) for inner, outer in zip(inputs, given)]
         written = [(inner, self.write(outer)) for inner, outer in zip(outputs, node.outputs)]
         self.add(elementwise_call(nodes, read, written, self._label))
 

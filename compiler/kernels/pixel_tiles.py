@@ -1,7 +1,7 @@
 """Micro-kernels of convolutions over channels that are neighbours: from products to stores.
 
-``pixels_{rows}x{vectors}x{lanes}_{register}_{walk}{program}`` sums up, for ``rows`` pixels and ``vectors * lanes``
-output channels::
+``pixels_{rows}x{vectors}x{lanes}_{weights}_{register}_{walk}{program}`` sums up, for ``rows`` pixels and
+``vectors * lanes`` output channels, with weights of a memory type that may be narrower::
 
     sum over k3 < n3, k2 < n2, k1 < n1 of image(pixel, k) * weights(channel, k)
 
@@ -33,7 +33,8 @@ from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
 __all__ = ["recipe"]
 
-_NAME = re.compile(rf"pixels_(\d+)x(\d+)x(\d+)_(f32|f64)_(run|any)({PATTERN})")
+_KINDS = "f32|f64|f16|bf16"
+_NAME = re.compile(rf"pixels_(\d+)x(\d+)x(\d+)_({_KINDS})_(f32|f64)_(run|any)({PATTERN})")
 LOOPS = 3
 UNROLLED = 4
 """Steps of a run between two tests of its end."""
@@ -48,13 +49,13 @@ def recipe(name: str) -> Recipe:
     from basalt.compiler.kernels.namespace import recipe as find
 
     match = matched(_NAME, name)
-    rows, vectors, lanes, register, walk, program = match.groups()
+    rows, vectors, lanes, stored, register, walk, program = match.groups()
     finish = parsed(program)
     index, pointer = types.intp, types.voidptr
     operands = (pointer, pointer, index, index, pointer, *[index] * (1 + 3 * LOOPS + 4), *finish.types(register))
 
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
-        tile = _Tile(e, int(rows), int(vectors), int(lanes), register)
+        tile = _Tile(e, (int(rows), int(vectors), int(lanes)), stored, register)
         tile.write(arguments, walk == "run", finish, find)
 
     return micro_kernel(name, operands, write)
@@ -63,9 +64,10 @@ def recipe(name: str) -> Recipe:
 class _Tile:
     """Emits one micro-kernel."""
 
-    def __init__(self, e: Emitter, rows: int, vectors: int, lanes: int, register: str) -> None:
+    def __init__(self, e: Emitter, size: tuple[int, int, int], stored: str, register: str) -> None:
         self.e, self.b = e, e.b
-        self.rows, self.vectors, self.register = rows, vectors, register
+        self.rows, self.vectors, lanes = size
+        self.stored, self.register = stored, register
         self.memory = VectorMemory(e, lanes, register)
         self.size = bytes_of(register)
 
@@ -80,7 +82,7 @@ class _Tile:
         self.loops = [tuple(loops[i : i + 3]) for i in range(0, len(loops), 3)]
         zero = self.e.constant(self.memory.vector, 0)
         start = [zero] * (self.rows * self.vectors)
-        s, v = (self.memory.at(p, i, self.register) for p, i in ((image, index), (weights, weights_index)))
+        s, v = self.memory.at(image, index, self.register), self.memory.at(weights, weights_index, self.stored)
         sums = self._continued(self._nest(LOOPS - 1, start, s, v), first)
         finisher = Finisher(finish, self.memory, self.register, self.vectors, arguments[10 + 3 * LOOPS :], find)
         with b.if_else(b.icmp_signed("!=", last, I64(0))) as (done, kept):
@@ -97,7 +99,7 @@ class _Tile:
         def body(_: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             *inner, s_now, v_now = carried
             inner = self._nest(level - 1, inner, s_now, v_now)
-            return [*inner, *(self.memory.at(p, step, self.register) for p, step in ((s_now, s_step), (v_now, v_step)))]
+            return [*inner, *self._ahead(s_now, s_step, v_now, v_step)]
 
         return counted(self.b, count, [*sums, s, v], body)[:-2]
 
@@ -112,9 +114,10 @@ class _Tile:
             for i in range(number):
                 if i:
                     self._fence()
-                now = self._step(now, [self._element(p, i) for p in bases], self._element(v_now, i * width.constant))
-            ahead = [self.b.mul(step, I64(number)) for step in steps]
-            return [*now, *(self.memory.at(p, d, self.register) for p, d in zip((s_now, v_now), ahead))]
+                row = self.memory.at(v_now, I64(i * width.constant), self.stored) if i else v_now
+                now = self._step(now, [self._element(p, i) for p in bases], row)
+            s_ahead, v_ahead = (self.b.mul(step, I64(number)) for step in steps)
+            return [*now, *self._ahead(s_now, s_ahead, v_now, v_ahead)]
 
         if self.run:
             whole = self.b.ashr(count, I64(UNROLLED.bit_length() - 1))
@@ -122,8 +125,13 @@ class _Tile:
             count = self.b.and_(count, I64(UNROLLED - 1))
         return counted(self.b, count, [*sums, s, v], partial(several, 1))[:-2]
 
+    def _ahead(self, s: ir.Value, s_step: ir.Value, v: ir.Value, v_step: ir.Value) -> list[ir.Value]:
+        """The places some elements of the image and of the weights on."""
+        return [self.memory.at(s, s_step, self.register), self.memory.at(v, v_step, self.stored)]
+
     def _step(self, sums: list[ir.Value], bases: list[ir.Value], v: ir.Value) -> list[ir.Value]:
-        shared = [self.memory.load(self._element(v, j * self.memory.lanes), self.register) for j in range(self.vectors)]
+        places = [self.memory.at(v, I64(j * self.memory.lanes), self.stored) if j else v for j in range(self.vectors)]
+        shared = [self.memory.load(place, self.stored) for place in places]
         result = []
         for r in range(self.rows):
             place = bases[r // 3]

@@ -66,6 +66,11 @@ class Target(NamedTuple):
         return self.bits // bits
 
     @property
+    def widens_halves(self) -> bool:
+        """Whether float16 is widened to float32 by one instruction, as CPUs with AVX2 and those of ARM do."""
+        return self.bits >= 256 or self.registers >= 32
+
+    @property
     def is_native(self) -> bool:
         """Whether code is compiled for this machine alone."""
         return self.name == NATIVE

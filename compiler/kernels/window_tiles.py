@@ -1,7 +1,7 @@
 """Micro-kernels of convolutions over pixels whose windows are listed: from products to stores, for many tiles.
 
-``windows_{rows}x{vectors}x{lanes}_{register}_{walk}{unrolled}{program}`` sums up, for ``rows`` pixels of each of some
-tiles and ``vectors * lanes`` output channels::
+``windows_{rows}x{vectors}x{lanes}_{weights}_{register}_{walk}{unrolled}{program}`` sums up, for ``rows`` pixels of each
+of some tiles and ``vectors * lanes`` output channels, with weights of a memory type that may be narrower::
 
     sum over tap < taps, k < run of image(pixel, tap)[offset + k] * weights(tap, k, channel)
 
@@ -34,7 +34,8 @@ from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
 __all__ = ["recipe"]
 
-_NAME = re.compile(rf"windows_(\d+)x(\d+)x(\d+)_(f32|f64)_(listed|even)(\d)({PATTERN})")
+_KINDS = "f32|f64|f16|bf16"
+_NAME = re.compile(rf"windows_(\d+)x(\d+)x(\d+)_({_KINDS})_(f32|f64)_(listed|even)(\d)({PATTERN})")
 _OPERANDS = 15
 _LINE = 64
 
@@ -48,13 +49,13 @@ def recipe(name: str) -> Recipe:
     from basalt.compiler.kernels.namespace import recipe as find
 
     match = matched(_NAME, name)
-    rows, vectors, lanes, register, walk, unrolled, program = match.groups()
+    rows, vectors, lanes, stored, register, walk, unrolled, program = match.groups()
     finish = parsed(program)
     index, pointer = types.intp, types.voidptr
     operands = (pointer, pointer, *[index] * 5, pointer, *[index] * 7, *finish.types(register))
 
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
-        tiles = _Tiles(e, (int(rows), int(vectors), int(lanes)), register, walk == "even", int(unrolled))
+        tiles = _Tiles(e, (int(rows), int(vectors), int(lanes)), (stored, register), walk == "even", int(unrolled))
         tiles.write(arguments, finish, find)
 
     return micro_kernel(name, operands, write)
@@ -63,20 +64,23 @@ def recipe(name: str) -> Recipe:
 class _Tiles:
     """Emits one micro-kernel."""
 
-    def __init__(self, e: Emitter, size: tuple[int, int, int], register: str, even: bool, unrolled: int) -> None:
-        self.e, self.b, self.register, self.even = e, e.b, register, even
+    def __init__(
+        self, e: Emitter, size: tuple[int, int, int], kinds: tuple[str, str], even: bool, unrolled: int
+    ) -> None:
+        self.e, self.b, self.even = e, e.b, even
+        self.stored, self.register = kinds
         self.rows, self.vectors, lanes = size
         self.unrolled = unrolled
-        self.memory = VectorMemory(e, lanes, register)
+        self.memory = VectorMemory(e, lanes, self.register)
         self.width = self.vectors * lanes
-        self.size = bytes_of(register)
+        self.size = bytes_of(self.stored)
 
     def write(self, arguments: Sequence[ir.Value], finish: Finish, find: Find) -> None:
         b = self.b
         block, self.places, place, self.step, self.taps, self.offset, self.run = arguments[:7]
         weights, index, ahead, tiles, self.begin, self.last, rows, self.columns = arguments[7:_OPERANDS]
         finisher = Finisher(finish, self.memory, self.register, self.vectors, arguments[_OPERANDS:], find)
-        self.weights = self.memory.at(weights, index, self.register)
+        self.weights = self.memory.at(weights, index, self.stored)
 
         def tile(t: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
             block_now, place_now, fetched = carried
@@ -92,7 +96,7 @@ class _Tiles:
             block_next = self._element(block_now, self.rows * self.width)
             return [block_next, b.add(place_now, ahead_of), fetched]
 
-        counted(b, tiles, [block, place, self.memory.at(weights, ahead, self.register)], tile)
+        counted(b, tiles, [block, place, self.memory.at(weights, ahead, self.stored)], tile)
 
     def _first_places(self, place: ir.Value, left: ir.Value) -> list[ir.Value] | ir.Value:
         """Where the pixels of a tile begin, or the list's part for it."""
@@ -138,11 +142,11 @@ class _Tiles:
             places = [self.memory.at(p, step, self.register) for p in pixels]
             for i in range(number):
                 self._fence()
-                now = self._step(now, [self._element(p, i) for p in places], self._element(weights, i * self.width))
+                now = self._step(now, [self._element(p, i) for p in places], self._row(weights, i))
             if number > 1:
                 self._fetch(fetched)
                 fetched = b.gep(fetched, [fetch], source_etype=ir.IntType(8))
-            return [*now, b.add(step, I64(number)), self._element(weights, number * self.width), fetched]
+            return [*now, b.add(step, I64(number)), self._row(weights, number), fetched]
 
         whole = b.udiv(self.run, I64(self.unrolled))
         carried = counted(b, whole, [*sums, I64(0), weights, fetched], partial(several, self.unrolled))
@@ -151,8 +155,8 @@ class _Tiles:
         return [*sums, weights, fetched]
 
     def _step(self, sums: list[ir.Value], pixels: list[ir.Value], weights: ir.Value) -> list[ir.Value]:
-        places = [self._element(weights, j * self.memory.lanes) for j in range(self.vectors)]
-        shared = [self.memory.load(place, self.register) for place in places]
+        places = [self.memory.at(weights, I64(j * self.memory.lanes), self.stored) for j in range(self.vectors)]
+        shared = [self.memory.load(place, self.stored) for place in places]
         result = []
         for r, pixel in enumerate(pixels):
             own = self.memory.broadcast(pixel, self.register)
@@ -172,6 +176,10 @@ class _Tiles:
     def _opaque(self, number: ir.Value) -> ir.Value:
         """An index that LLVM cannot see through: it would count up an address for each pixel instead."""
         return self.b.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [number], False)
+
+    def _row(self, weights: ir.Value, number: int) -> ir.Value:
+        """The weights some steps on."""
+        return self.memory.at(weights, I64(number * self.width), self.stored) if number else weights
 
     def _element(self, pointer: ir.Value, number: int) -> ir.Value:
         return self.memory.at(pointer, I64(number), self.register) if number else pointer

@@ -90,6 +90,10 @@ class OnnxExecutable:
         """The graph's name."""
         return self.onnx.graph.name
 
+    def like(self, source: OnnxModel) -> OnnxExecutable:
+        """Another model to run on as many threads."""
+        return OnnxExecutable(source, threads=self._script.options.threads, eager=False)
+
     @property
     def destroyed(self) -> bool:
         """Whether ``destroy`` was called."""

@@ -10,6 +10,7 @@ import numpy as np
 from basalt.ops import numpy_dtype
 
 from ..ir import Constants, Node, Value
+from ..narrow import narrow_type
 from .emitter import Emitter
 from .patterns import Match
 
@@ -40,6 +41,16 @@ class Weighted:
     @property
     def bias(self) -> Value | None:
         return self.node.inputs[2] if len(self.node.inputs) > 2 else None
+
+    def would_grow(self, affine: Affine, constants: Constants) -> bool:
+        """Whether weights that are kept in half their bytes (:mod:`..narrow`) would not be with a factor in them."""
+        if not self.weights.is_constant or (affine.factor == 1).all():
+            return False
+        layout = str(self.node.attrs.get("filter_layout", ""))
+        if layout and self.weights.shape[layout.index("i")] == 1:
+            # Those of depthwise convolutions are few, and kept as they are.
+            return False
+        return narrow_type(constants.array(self.weights)) is not None
 
 
 @dataclass(frozen=True, slots=True)

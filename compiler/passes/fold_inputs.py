@@ -131,6 +131,11 @@ def _fits(m: Match) -> bool:
     return bool(factor <= limit and largest * factor <= limit and terms * largest * addend <= limit)
 
 
+def _keeps_its_size(m: Match) -> bool:
+    affine = _affine(m)
+    return affine is None or not _reader(m).would_grow(affine, m.graph.context.constants)
+
+
 def _own_constant_weights(m: Match) -> bool:
     weights = _reader(m).weights
     alike = m.root.op != "matmul" or len(weights.shape) == 2
@@ -143,6 +148,7 @@ _GUARDS: tuple[Guard, ...] = (
     ("the weights are not constants of this node alone", _own_constant_weights),
     ("the data type has no digits to spare", lambda m: m.output.dtype in ("float32", "float64")),
     ("it is not one finite factor and addend for each channel", _fits),
+    ("the weights would take twice the bytes", _keeps_its_size),
 )
 
 

@@ -83,12 +83,18 @@ def _fits(m: Match) -> bool:
     return affine is not None and linear(m).stays_finite(affine, m.graph.context.constants)
 
 
+def _keeps_its_size(m: Match) -> bool:
+    affine = _affine(m)
+    return affine is None or not linear(m).would_grow(affine, m.graph.context.constants)
+
+
 _GUARDS: tuple[Guard, ...] = (
     alone("linear"),
     ("the weights are not constants", lambda m: linear(m).is_constant),
     ("the data type has no digits to spare", lambda m: m.output.dtype in ("float32", "float64")),
     ("the addend differs within a channel", lambda m: linear(m).has_channel_bias),
     ("it is not one finite factor and addend for each channel", _fits),
+    ("the weights would take twice the bytes", _keeps_its_size),
 )
 
 

@@ -98,9 +98,13 @@ class Convolution:
         return lowering.packed(self.filter, ("columns", *self.weights_key()), pack)
 
     def panels(self, lowering: Lowering, tile: TileShape) -> View:
-        """The filter as [groups, panels, height, width, channels, columns] of a tile over output channels."""
+        """The filter as [groups, panels, height, width, channels, columns] of a tile over output channels.
+
+        A constant one may be of a narrower data type that holds the same numbers.
+        """
         if self.filter.is_constant:
-            return lowering.packed(self.filter, ("filter", *self.weights_key(), tile.columns), self._pack(tile))
+            layout = ("filter", *self.weights_key(), tile.columns)
+            return lowering.packed(self.filter, layout, self._pack(tile), narrow=True)
         view = self.weights_view(lowering).permuted((0, 3, 4, 2, 1))
         return packed_copy(lowering, view, tile, depths=3)
 

@@ -238,7 +238,8 @@ class _Writer:
         kernel, tile = self.kernel, self.tile
         assert self.program is not None
         program = self.program.arguments(self.body, "column")
-        name = f"windows_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.suffix}_even4{self.program.name}"
+        kinds = f"{self.suffix}_{self.suffix}"
+        name = f"windows_{tile.rows}x{tile.vectors}x{tile.lanes}_{kinds}_even4{self.program.name}"
         kernel.line(f"count = {rows}")
         weights = f"g * weights_g + (first_row + {row}) * weights_o"
         operands = ["block", "weights", weights, "weights_o", "1", "k", "length", "packed", panel, "0"]

@@ -285,7 +285,8 @@ class PixelsWriter:
             program = self.program.arguments(self.body, "column")
             first, last = ("1", "1") if self.direct else ("ky == low", "end == high")
             walk, loops = self._loops(lines, source)
-            name = f"pixels_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.suffix}_{walk}{self.program.name}"
+            kinds = f"{SUFFIX[self.weights.dtype]}_{self.suffix}"
+            name = f"pixels_{tile.rows}x{tile.vectors}x{tile.lanes}_{kinds}_{walk}{self.program.name}"
             area = tile.rows * tile.columns
             operands = [f"offset(block, (q - first_panel) * {area * self.bytes})", pointer, "from_"]
             operands += [f"stride_x * {source}_x", "weights", f"g * weights_g + q * weights_p + {ky} * weights_y"]

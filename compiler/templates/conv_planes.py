@@ -130,7 +130,8 @@ class _Writer(PixelsWriter):
             kernel.line("channel = g * outputs + o")
             self.body.start_row({0: "n", 1: "y", 2: "channel"})
             program = self.program.arguments(self.body, "x")
-            name = f"pixels_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.suffix}_any{self.program.name}"
+            kinds = f"{self.suffix}_{self.suffix}"
+            name = f"pixels_{tile.rows}x{tile.vectors}x{tile.lanes}_{kinds}_any{self.program.name}"
             area = f"offset(block, o * {tile.columns * self.bytes})"
             part = f"g * weights_g + o * weights_o + {ky} * weights_y"
             down = (lines, "weights_y", "patch_y" if source == "patch" else "dilation_y * image_y")

@@ -311,7 +311,8 @@ class WindowsWriter(WindowPlaces):
                     with kernel.block("if ends and q + 1 == last_panel"):
                         kernel.line("ahead = g * weights_g + first_panel * weights_p")
                     kernel.line(f"ahead = min(ahead, weights_all - count * length * {columns})")
-                    name = f"windows_{tile.rows}x{tile.vectors}x{tile.lanes}_{self.suffix}"
+                    kinds = f"{SUFFIX[self.weights.dtype]}_{self.suffix}"
+                    name = f"windows_{tile.rows}x{tile.vectors}x{tile.lanes}_{kinds}"
                     name += f"_{'even' if self.even else 'listed'}{self.unrolled}{self.program.name}"
                     first = "plane + first_x * image_x" if self.even else f"tap * {tile.rows}"
                     operands = ["block", "image" if self.even else "places", first, "step", "count", "c", "length"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..codegen.body import Access, Body
 from ..codegen.kernel import KernelBuilder
@@ -34,7 +34,7 @@ class _Indexed:
 @template("gather")
 def gather(node: Node, lowering: Lowering) -> None:
     """Slices along an axis."""
-    source, indices = (lowering.read(v) for v in node.present)
+    source, indices = lowering.read_stored(node.present[0]), lowering.read(node.present[1])
     axis, count = node.attrs["axis"], len(indices.shape)
     strides = source.strides[:axis] + (0,) * count + source.strides[axis + 1 :]
     spread = (0,) * axis + indices.strides + (0,) * (len(source.shape) - axis - 1)
@@ -114,10 +114,12 @@ class _IndexWriter:
         kernel, indexed = self.kernel, self.indexed
         dims, strides = collapse(self.shape, [indexed.strides, self.spread, plain.strides])
         body = Body(kernel, (), len(dims))
-        moved, places = Value(_type(raw(plain))), Value(_type(self.indices))
+        if indexed.view.dtype == plain.dtype:
+            indexed, plain = replace(indexed, view=raw(indexed.view)), raw(plain)
+        moved, places = Value(_type(plain)), Value(_type(self.indices))
         declare = (body.declare_input, body.declare_output) if read else (body.declare_output, body.declare_input)
-        far = declare[0](moved, raw(indexed.view), strides[0])
-        near = declare[1](moved if not read else Value(moved.type), raw(plain), strides[2])
+        far = declare[0](moved, indexed.view, strides[0])
+        near = declare[1](moved if not read else Value(moved.type), plain, strides[2])
         index = body.declare_input(places, self.indices, strides[1])
         sizes = [kernel.parameter(f"d{i}", d) for i, d in enumerate(dims[:-1])]
         n = kernel.parameter("n", dims[-1])

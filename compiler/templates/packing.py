@@ -41,8 +41,14 @@ def packed_constant(
         layout: a name for what ``arrange`` does.
         arrange: brings the constant's array to [..., depth, columns].
         tile: whose columns a panel has.
+
+    The view may be of a narrower data type that holds the same numbers.
     """
-    return lowering.packed(value, ("panels", layout, tile.columns), lambda a: pack_panels(arrange(a), tile.columns))
+
+    def pack(array: np.ndarray) -> np.ndarray:
+        return pack_panels(arrange(array), tile.columns)
+
+    return lowering.packed(value, ("panels", layout, tile.columns), pack, narrow=True)
 
 
 def packed_copy(lowering: Lowering, view: View, tile: TileShape, depths: int = 1) -> View:

@@ -35,6 +35,8 @@ class StateProducts:
     rows: int
     room: int
     register: str
+    stored: str
+    """The weights' data type in memory."""
 
     @staticmethod
     def of(lowering: Lowering, weights: Value, register: str, batch: int) -> StateProducts:
@@ -42,11 +44,13 @@ class StateProducts:
         if not weights.is_constant:
             tile = dot_shape(register, min(ROWS, batch))
             # A tile may have fewer rows than walk together: the processor's registers, or another batch, chose it.
-            return StateProducts(lowering, weights, tile, ROWS, -(-ROWS // tile.rows) * tile.rows, register)
+            return StateProducts(
+                lowering, weights, tile, ROWS, -(-ROWS // tile.rows) * tile.rows, register, weights.dtype
+            )
         # Up to two rows take as long as reading the weights.
         rows = choose(range(1, ROWS + 1), lambda r: -(-batch // r) * (max(2, r) + 0.2 * r))
         tile = TileShape(rows, _VECTORS[rows], lanes_of(register))
-        return StateProducts(lowering, weights, tile, rows, rows + 1, register)
+        return StateProducts(lowering, weights, tile, rows, rows + 1, register, lowering.stored_type(weights))
 
     def declare(self, kernel: KernelBuilder, parts: Sequence[tuple[int, int]], size: int) -> None:
         """Declare the weights of every part of the gates (from, to) that is computed at once."""
@@ -65,11 +69,12 @@ class StateProducts:
             self.weights,
             ("recurrent", low, high, columns),
             lambda array: pack_panels(array[:, low:high].swapaxes(-1, -2), columns),
+            narrow=True,
         )
 
     def write(self, kernel: KernelBuilder, low: int, high: int, state: str) -> None:
         """The products of gates ``low`` to ``high`` for the ``count`` rows from ``row`` on."""
-        tile, stored = self.tile, self.weights.dtype
+        tile, stored = self.tile, self.stored
         if tile.dot:
             name = tile.name("", self.register, stored)
             with (

@@ -116,6 +116,31 @@ def test_what_the_table_says(bslc: Bslc, models: Mapping[str, Path]) -> None:
         assert level["code_bytes"] > 0
 
 
+def test_weights_of_half_the_bytes(bslc: Bslc) -> None:
+    random = np.random.default_rng(3)
+    b = basalt.MLGraphBuilder(basalt.MLContext())
+    w, u = (random.normal(size=s).astype(np.float32) for s in ((64, 300), (300, 8)))
+    u[4, 2] = 1e6
+    hidden = b.matmul(b.input("x", "float32", (2, 64)), b.constant(w), label="hidden")
+    basalt.save(b.build({"y": b.matmul(hidden, b.constant(u))}), bslc.folder / "net.bsl")
+    done = bslc("compile", "net.bsl", "-o", "narrow.bsl", "--dtype", "float16")
+    assert (done.status, done.err) == (0, "")
+    assert "19,200 numbers of 1 weights are stored as float16; as they were" in done.out
+    report = json.loads(bslc("compile", "net.bsl", "-o", "wide.bsl", "--json").out)
+    assert report["weights"] is None
+    report = json.loads(bslc("compile", "net.bsl", "-o", "narrow.bsl", "--dtype", "bfloat16", "--json").out)
+    assert report["weights"] == {"dtype": "bfloat16", "tensors": 2, "numbers": 21_600, "kept": []}
+    sizes = [(bslc.folder / name).stat().st_size for name in ("wide.bsl", "narrow.bsl")]
+    assert sizes[0] - sizes[1] > 2 * 2 * 21_000
+    x = random.normal(size=(2, 64)).astype(np.float32)
+    np.save(bslc.folder / "x.npy", x)
+    for trust in (["--trust"], []):
+        done = bslc("run", "narrow.bsl", *trust, "--input", "x=x.npy", "--output", "y.npz")
+        assert done.status == 0
+        got = np.load(bslc.folder / "y.npz")["y"]
+        np.testing.assert_allclose(got, x @ w @ u, rtol=0, atol=2e-2 * np.abs(x @ w @ u).max())
+
+
 def test_several_inputs_have_their_shapes_in_turn(bslc: Bslc, models: Mapping[str, Path]) -> None:
     def signatures(*options: str) -> list[dict[str, list[int]]]:
         done = bslc("compile", models["pair"], "-o", "o.bsl", "--json", *options)
@@ -147,7 +172,8 @@ def test_options_that_do_not_fit(bslc: Bslc, models: Mapping[str, Path], bare: P
         ("-o", "o.onnx"): "does not end in .bsl",
         ("-o", "no/o.bsl"): "no",
         ("-o", "o.bsl", "--cpu", "v3,v5"): "there is no CPU 'v5', expected some of native, v2, v3, v4",
-        ("-o", "o.bsl", "--dtype", "float16"): "'float16' is not 'float32'",
+        ("-o", "o.bsl", "--dtype", "int8"): "'int8' is not one of 'float32', 'float16', 'bfloat16'",
+        ("--dtype", "float16"): "give -o OUT.bsl too",
         (
             "-o",
             "o.bsl",

@@ -17,6 +17,7 @@ from basalt.cli import models
 from basalt.cli.output import measuring, progress_bar
 from basalt.compiler.ahead.build import compile_ahead, level_names
 from basalt.compiler.ahead.source import source_parts
+from basalt.compiler.ahead.weights import with_weights
 from basalt.serialization.program.writing import save_program
 
 from .opening import source_of
@@ -63,7 +64,7 @@ def compile_to_file(path: Path, options: AheadOptions, sized: Sized, tuning: Tun
     levels = level_names(options.cpus or (_NATIVE,))
     if tuning.wanted and _NATIVE not in levels:
         raise click.UsageError("--tune measures on this machine, for which --cpu native compiles")
-    loaded = source_of(path, eager=False)
+    loaded, weights = with_weights(source_of(path, eager=False), options.dtype)
     model = _runnable(path, loaded)
     direct = model if isinstance(model, basalt.Executable) else model.direct_executable()
     found = wanted(direct or model, sized.shapes, sized.dims, sized.inputs, options.archives)
@@ -87,7 +88,8 @@ def compile_to_file(path: Path, options: AheadOptions, sized: Sized, tuning: Tun
             [name for spec in model.inputs for name in [spec.name] if any(name not in e.values for e in found)]
         )
     save_program(options.output, parts)
-    return Report.of(options.output, parts, [each.sizes for each in found], reports, time.perf_counter() - start)
+    sizes = [each.sizes for each in found]
+    return Report.of(options.output, parts, sizes, reports, weights, time.perf_counter() - start)
 
 
 def _check_output(model: Path, output: Path) -> None:

@@ -41,6 +41,7 @@ class AheadOptions(NamedTuple):
     output: Path
     archives: tuple[Path, ...]
     cpus: tuple[str, ...] | None
+    dtype: str
     strip_source: bool
 
     @staticmethod
@@ -50,7 +51,8 @@ class AheadOptions(NamedTuple):
         Raises click.UsageError for options that are about a file which is not to be written.
         """
         if params["output"] is not None:
-            return AheadOptions(params["output"], params["archives"], params["cpus"], params["strip_source"])
+            dtype = params["dtype"] or "float32"
+            return AheadOptions(params["output"], params["archives"], params["cpus"], dtype, params["strip_source"])
         for name, option in (
             ("cpus", "--cpu"),
             ("strip_source", "--strip-source"),
@@ -90,8 +92,8 @@ def ahead_options(command: _Decorated) -> _Decorated:
             click.option("--strip-source", is_flag=True, help="Leave the model itself out of the file."),
             click.option(
                 "--dtype",
-                type=click.Choice(["float32"]),
-                help="What float32 weights are stored as and computed in.  [default: float32]",
+                type=click.Choice(["float32", "float16", "bfloat16"]),
+                help="What float32 weights are stored as; all is computed in float32.  [default: float32]",
             ),
         )
     ):

@@ -12,6 +12,7 @@ import numpy as np
 
 from basalt.cli.models import Sizes, shape_text
 from basalt.cli.output import print_json, print_table, seconds_text, size_text
+from basalt.compiler.ahead.weights import NarrowedWeights
 from basalt.runtime.stored.code import level_parts
 from basalt.runtime.stored.model import MODEL, SHARED_WEIGHTS, SOURCE_CONTENT
 from basalt.serialization.program.data import ProgramParts
@@ -36,7 +37,10 @@ class LevelReport:
 
 @dataclass(frozen=True)
 class Report:
-    """A file that was written. ``source_bytes`` is None if it does not hold the model itself."""
+    """A file that was written.
+
+    ``source_bytes`` is None if it does not hold the model itself, ``weights`` None if all are stored as they were.
+    """
 
     file: str
     nbytes: int
@@ -45,11 +49,17 @@ class Report:
     decides_by_values: bool
     shared_weight_bytes: int
     source_bytes: int | None
+    weights: NarrowedWeights | None
     levels: list[LevelReport]
 
     @staticmethod
     def of(
-        path: Path, parts: ProgramParts, sizes: Sequence[Sizes], levels: list[LevelReport], seconds: float
+        path: Path,
+        parts: ProgramParts,
+        sizes: Sequence[Sizes],
+        levels: list[LevelReport],
+        stored: NarrowedWeights,
+        seconds: float,
     ) -> Report:
         """What became of these parts."""
         for level in levels:
@@ -60,7 +70,8 @@ class Report:
         shapes = list({str(each.shapes): each.shapes for each in sizes}.values())
         by_values = decides_by_values(parts)
         shared = _nbytes(parts, SHARED_WEIGHTS)
-        return Report(str(path), os.path.getsize(path), seconds, shapes, by_values, shared, source, levels)
+        narrow = None if stored.dtype == "float32" else stored
+        return Report(str(path), os.path.getsize(path), seconds, shapes, by_values, shared, source, narrow, levels)
 
     def print(self, as_json: bool) -> None:
         """Print it."""
@@ -90,7 +101,16 @@ class Report:
         print(f"\n{self.file}: {size_text(self.nbytes)}, {', '.join(held)}")
         for shapes in self.signatures:
             print(f"for {sizes_text(shapes) or 'no input'}")
+        if self.weights is not None:
+            print(_weights_text(self.weights))
         print(f"{seconds_text(self.seconds)} in all")
+
+
+def _weights_text(weights: NarrowedWeights) -> str:
+    text = f"{weights.numbers:,} numbers of {weights.tensors} weights are stored as {weights.dtype}"
+    if weights.kept:
+        text += f"; as they were, having numbers that {weights.dtype} lacks: {', '.join(weights.kept)}"
+    return text
 
 
 def sizes_text(shapes: dict[str, tuple[int, ...]]) -> str:

@@ -81,6 +81,10 @@ LEFT: dict[str, tuple[Build, str]] = {
     ),
     "computed weights": (lambda m, n: m.matmul(m.mul(x := _x(m, 3, 3), _w(m, n, 3)), x), _OWN_WEIGHTS),
     "weights of several nodes": (_shared, _OWN_WEIGHTS),
+    "weights that float16 holds": (
+        lambda m, n: m.matmul(m.mul(_x(m, 3, 3), _w(m, n, 3)), m.constant(np.ones((3, 400)))),
+        "the weights would take twice the bytes",
+    ),
     "a stack of weights": (lambda m, n: m.matmul(m.mul(_x(m, 3, 3), _w(m, n, 3)), _w(m, n, 2, 3, 3)), _OWN_WEIGHTS),
     "float16": (
         lambda m, n: m.matmul(m.mul(_x(m, 3, 3, dtype=_HALF), m.constant(2.0, _HALF)), _w(m, n, 3, 3, dtype=_HALF)),

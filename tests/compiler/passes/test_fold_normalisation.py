@@ -113,6 +113,10 @@ LEFT: dict[str, tuple[Build, str]] = {
         _NOT_AFFINE,
     ),
     "overflow": (lambda m, n: m.mul(_gemm(m, n), m.constant(3e38)), _NOT_AFFINE),
+    "weights that float16 holds": (
+        lambda m, n: m.mul(m.gemm(_x(m), m.constant(np.ones((3, 400)))), m.constant(2.0)),
+        "the weights would take twice the bytes",
+    ),
 }
 
 
