@@ -38,7 +38,7 @@ MIDDLE = """(selector) => {
   const box = element.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
   return element.contains(document.elementFromPoint(x, y)) ? [x, y] : null;
 }"""
-"""Where an element's middle is, once it is in sight and nothing covers it: lists scroll, and what was drawn late moves."""
+"""Where an element's middle is, once it is in sight and nothing covers it: lists scroll, what is drawn late moves."""
 
 
 def chromium() -> str | None:
@@ -147,7 +147,7 @@ class Browser:
         return value
 
     def click(self, selector: str) -> None:
-        """Press the pointer's first button in the middle of the first element of a selector, once it can be hit there."""
+        """Press the pointer's first button in the middle of a selector's first element, once it can be hit there."""
         x, y = self.wait_for(f"({MIDDLE})({json.dumps(selector)})")
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)

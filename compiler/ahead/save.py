@@ -47,7 +47,8 @@ def save_program(
         progress: called with the level, kernels that are ready, kernels in all, and the seconds that the last took.
 
     Raises:
-        ValidationError: for shapes that the model does not allow, unknown CPUs and data types, and a file beyond 2**31 - 1 bytes.
+        ValidationError: for shapes that the model does not allow, unknown CPUs and data types, and a file beyond
+            2**31 - 1 bytes.
         UnsupportedError: for what cannot be compiled ahead of time, and for narrow weights of an estimator.
         OSError: if the file cannot be written.
     """

@@ -27,7 +27,7 @@ TOLERANCE = 2.0**-7
 
 @dataclass
 class NarrowedWeights:
-    """What was stored narrow: ``dtype``, how many tensors and numbers, and the names of those whose numbers it lacks."""
+    """What was stored narrow: ``dtype``, tensors and numbers, and the names of those whose numbers it lacks."""
 
     dtype: str
     tensors: int = 0

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import basalt
-from basalt.compiler.executable import Executable
 from basalt.compiler.codegen.lowering import Lowering
+from basalt.compiler.executable import Executable
 from basalt.compiler.ir import Value
 from basalt.compiler.kernels.target import compiling_for
 from basalt.compiler.lower import compile_spec
