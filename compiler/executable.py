@@ -13,6 +13,7 @@ import numpy as np
 from basalt.errors import InvalidStateError, ValidationError
 from basalt.runtime.declared import check_feeds, check_known
 from basalt.runtime.spec import ProgramSpec
+from basalt.runtime.threads import thread_count
 
 from .backend import InterpretedProgram, Plan, Runnable, plan_program, program_spec
 from .explain import Explanation, explain, source_of
@@ -63,12 +64,13 @@ class Executable:
                 are those of the first program. (Runs through NumPy differ by rounding all the same: ``eager=False``.)
 
         Raises:
-            ValidationError: for symbolic dimensions that no input's shape determines.
+            ValidationError: for symbolic dimensions that no input's shape determines, and threads that are none of at
+                least 1.
         """
         check_solvable(graph.inputs)
         self._graph = graph
         self._constants = constants
-        self._threads = threads
+        self._threads = None if threads is None else thread_count(threads)
         self._destroyed = False
         self._names = tuple(v.name for v in graph.inputs)
         self._static = graph.is_static
@@ -150,7 +152,7 @@ class Executable:
             InvalidStateError: after ``destroy``.
             UnsupportedError: for an operator that cannot be compiled.
         """
-        program = self._programs.acquire(self._signature(self._sizes(shapes)), wait=True)
+        program = self._programs.acquire(self._signature(self.sizes_for(shapes)), wait=True)
         assert not isinstance(program, Pending)
         self._keep(program)
         return program
@@ -214,7 +216,7 @@ class Executable:
         from .pipeline import run_pipeline
 
         constants = self._constants.copy()
-        graph = self._specialized(self._sizes(shapes))
+        graph = self._specialized(self.sizes_for(shapes))
         return print_graph(run_pipeline(graph, constants, until=None if after == "all" else after).graph, constants)
 
     def html(self, shapes: Mapping[str, Iterable[int]] | None = None) -> str:
@@ -226,7 +228,7 @@ class Executable:
         """
         from .inspection.whole import Heading, graph_page
 
-        sizes = self._sizes(shapes)
+        sizes = self.sizes_for(shapes)
         graph = self._specialized(sizes)
         with self._choosing():
             return graph_page(graph, self._constants, sizes, Heading(self.name or "graph"))
@@ -246,7 +248,7 @@ class Executable:
         key = tuple([shapes.get(name) for name in self._names])
         found = self._output_shapes.get(key)
         if found is None:
-            found = {name: _concrete(v.shape) for name, v in self._specialized(self._sizes(shapes)).outputs}
+            found = {name: _concrete(v.shape) for name, v in self._specialized(self.sizes_for(shapes)).outputs}
             if len(self._output_shapes) >= MAX_PROGRAMS:
                 self._output_shapes.clear()
             self._output_shapes[key] = found
@@ -279,8 +281,13 @@ class Executable:
         check_feeds(feeds, self._names)
         return {name: _shape_of(name, feeds[name]) for name in self._names}
 
-    def _sizes(self, shapes: Mapping[str, Iterable[int]] | None) -> dict[str, int]:
-        """The symbols' sizes for shapes that somebody stated."""
+    def sizes_for(self, shapes: Mapping[str, Iterable[int]] | None) -> dict[str, int]:
+        """The symbolic dimensions' sizes for shapes of the inputs; those that follow from others' may be left out.
+
+        Raises:
+            ValidationError: for unknown names, what is no shape, and shapes that the graph does not allow.
+            InvalidStateError: after ``destroy``.
+        """
         self.check_usable("compile")
         given = {} if shapes is None else shapes
         if not isinstance(given, Mapping):
@@ -303,7 +310,7 @@ class Executable:
             raise ValidationError(f"{error} (with {given})") from None
 
     def _spec(self, shapes: Mapping[str, Iterable[int]] | None) -> ProgramSpec:
-        graph = self._specialized(self._sizes(shapes))
+        graph = self._specialized(self.sizes_for(shapes))
         with self._choosing():
             return program_spec(graph, self._constants)
 

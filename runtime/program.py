@@ -145,14 +145,11 @@ class Program:
         there were runs at once, of which some are kept. Raises ValidationError if ``nbytes`` does not hold one arena.
         """
         arena = self.spec.arena_bytes
-        if nbytes is None or arena == 0:
-            self._pool.limit(None)
-            return
-        if isinstance(nbytes, bool) or not hasattr(nbytes, "__index__") or nbytes < arena:
+        if nbytes is not None and (isinstance(nbytes, bool) or not hasattr(nbytes, "__index__") or nbytes < arena):
             raise ValidationError(
                 f"memory: {nbytes!r} bytes given, expected at least the {arena} of one arena, or None"
             )
-        self._pool.limit(int(nbytes) // arena)
+        self._pool.limit(None if nbytes is None or arena == 0 else int(nbytes) // arena)
 
     @contextmanager
     def frame(self) -> Iterator[Frame]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from basalt.errors import UnsupportedError, ValidationError
-from basalt.runtime.declared import Declared
+from basalt.runtime.declared import Declared, check_feeds
 from basalt.runtime.levels import CodeLevel
 from basalt.runtime.spec import ProgramSpec
 from basalt.runtime.stored.saving import native_level
@@ -38,7 +38,7 @@ LevelProgress = Callable[[str, int, int, float], None]
 
 It is called when a level begins, with 0 of 0 kernels, when its kernels are known, and after each that was compiled.
 """
-ShapesByName = Mapping[str, tuple[int, ...]]
+ShapesByName = Mapping[str, Iterable[int]]
 
 
 def level_names(levels: Sequence[str]) -> list[str]:
@@ -108,9 +108,11 @@ def _described(
         assert isinstance(model, OnnxExecutable)
         return _recorded(model, shapes, feeds)
     found: dict[Shapes, None] = {}
+    for entry in feeds:
+        check_feeds(entry, [spec.name for spec in direct.inputs])
     given = [*shapes, *({name: np.shape(value) for name, value in entry.items()} for entry in feeds)]
     for entry in given or [{}]:
-        sizes = bind_sizes(direct.graph.inputs, entry)
+        sizes = direct.sizes_for(entry)
         found[tuple([_concrete(v.shape) for v in specialise(direct.graph, sizes).inputs])] = None
     inputs = [(spec.name, spec.dtype, spec.shape) for spec in direct.inputs]
     outputs = [(spec.name, spec.dtype, spec.shape) for spec in direct.outputs]

@@ -6,9 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from basalt.errors import ValidationError
 from basalt.serialization.program.writing import save_program as write_file
 
+from ..executable import Executable
 from ..kernels.target import NATIVE
+from ..onnx.model import OnnxExecutable
 from .build import LevelProgress, compile_ahead
 from .source import source_parts
 from .weights import with_weights
@@ -54,11 +57,15 @@ def save_program(
     """
     model, _ = with_weights(model, dtype)
     executable = model.executable() if callable(getattr(model, "executable", None)) else model
+    if not isinstance(executable, (Executable, OnnxExecutable)):
+        raise ValidationError(
+            f"a {type(model).__name__} cannot be compiled, expected a graph, or what basalt.load gives"
+        )
     parts = compile_ahead(
         executable,
-        [{name: tuple(map(int, shape)) for name, shape in entry.items()} for entry in _several(shapes)],
-        feeds=_several(feeds),
-        levels=[cpu] if isinstance(cpu, str) else cpu,
+        _several("shapes", shapes),
+        feeds=_several("feeds", feeds),
+        levels=_names("cpu", cpu),
         source=source_parts(model) if source else None,
         metadata={"name": executable.name},
         progress=progress,
@@ -66,5 +73,15 @@ def save_program(
     write_file(path, parts)
 
 
-def _several(given: Any) -> list[Any]:
-    return [given] if isinstance(given, Mapping) else list(given)
+def _several(what: str, given: Any) -> list[Any]:
+    entries = [given] if isinstance(given, Mapping) else given
+    if not isinstance(entries, (list, tuple)) or not all(isinstance(entry, Mapping) for entry in entries):
+        raise ValidationError(f"{what} is {given!r:.80}, expected a dictionary from input names, or a list of such")
+    return list(entries)
+
+
+def _names(what: str, given: Any) -> list[str]:
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise ValidationError(f"{what} is {given!r:.80}, expected a name, or a list of names")
+    return list(names)

@@ -59,7 +59,7 @@ def assert_equal(given: Mapping[str, np.ndarray], expected: Mapping[str, np.ndar
         np.testing.assert_array_equal(given[name], array, name)
 
 
-@settings(max_examples=40)
+@settings(max_examples=24)
 @given(seed=seeds)
 def test_exact_operators_give_the_same_numbers(seed: int) -> None:
     sample = random_graph(seed, nodes=(5, 40), special=0.1, only=EXACT)
@@ -67,7 +67,7 @@ def test_exact_operators_give_the_same_numbers(seed: int) -> None:
     assert_equal(run_fused(sample), expected)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(seed=seeds)
 def test_exact_operators_need_no_pass(seed: int) -> None:
     sample = random_graph(seed, nodes=(5, 30), special=0.1, only=EXACT)
@@ -75,7 +75,7 @@ def test_exact_operators_need_no_pass(seed: int) -> None:
     assert_equal(run_all(sample, optimise=False), expected)
 
 
-@settings(max_examples=40)
+@settings(max_examples=24)
 @given(seed=seeds)
 def test_every_operator_in_double_precision(seed: int) -> None:
     """Rounding is far below what a wrong kernel changes."""
@@ -85,21 +85,21 @@ def test_every_operator_in_double_precision(seed: int) -> None:
 
 
 @pytest.mark.parametrize("optimise", [True, False])
-@settings(max_examples=25)
+@settings(max_examples=16)
 @given(seed=seeds)
 def test_every_operator_in_single_precision(optimise: bool, seed: int) -> None:
     sample = random_graph(seed, nodes=(5, 30), only=UNWALKED)
     assert_as_good(run_all(sample, optimise=optimise), sample)
 
 
-@settings(max_examples=50)
+@settings(max_examples=28)
 @given(seed=seeds, steps=st.integers(3, 25))
 def test_reductions_and_what_is_around_them(seed: int, steps: int) -> None:
     sample = RowGraph(seed).sample(steps)
     assert_as_good(run_all(sample), sample)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(seed=seeds, steps=st.integers(3, 20))
 def test_reductions_without_rewriting(seed: int, steps: int) -> None:
     sample = RowGraph(seed).sample(steps)

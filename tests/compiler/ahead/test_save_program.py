@@ -347,3 +347,44 @@ def test_caches_are_changed_in_place(tmp_path: Path) -> None:
     np.testing.assert_array_equal(cache[:, 0], np.arange(1, 9))
     (program,) = runner._native.programs()  # type: ignore[union-attr]
     assert list(program.spec.carried) == [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shapes": {"x": (1, 24), "z": (2,)}}, "no input is named 'z'; the inputs are 'x'"),
+        ({"shapes": {"x": (1.5, 24)}}, r"\[1.5, 24\] has 1.5, expected sizes"),
+        ({"shapes": {"x": ("1", 24)}}, "has '1', expected sizes"),
+        ({"shapes": {"x": 4}}, "got 4, expected a sequence of sizes"),
+        ({"shapes": "x=1x24"}, "shapes is 'x=1x24', expected a dictionary"),
+        ({"shapes": ["x"]}, "expected a dictionary from input names, or a list of such"),
+        ({"feeds": 3}, "feeds is 3, expected a dictionary"),
+        ({"feeds": {"x": np.zeros((1, 24)), "z": 1}}, "no input is named 'z'"),
+        ({"feeds": {}}, "input 'x' is missing"),
+        ({"shapes": {"x": (1, 24)}, "cpu": 3}, "cpu is 3, expected a name"),
+    ],
+)
+def test_what_is_no_signature(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        basalt.save_program(network(), tmp_path / "o.bsl", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("model", [None, "model.onnx", 5])
+def test_what_is_no_model(tmp_path: Path, model: Any) -> None:
+    with pytest.raises(ValidationError, match="cannot be compiled, expected a graph"):
+        basalt.save_program(model, tmp_path / "o.bsl")
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])
+def test_numbers_of_threads(saved: Path, threads: Any) -> None:
+    for load in (basalt.load, basalt.Runner):
+        with pytest.raises(ValidationError, match="number of threads"):
+            load(saved, trust_native=True, threads=threads)
+
+
+def test_bounds_that_are_none(saved: Path) -> None:
+    runner = basalt.Runner(saved, trust_native=True)
+    for bound in (-1, "1", 1.5, True):
+        with pytest.raises(ValidationError, match="bytes given, expected at least"):
+            runner.limit_memory(bound)

@@ -44,7 +44,7 @@ def _check(bench: Bench, results: Any, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-@settings(max_examples=30)
+@settings(max_examples=16)
 @given(bench=benches())
 def test_lstm(dtype: str, bench: Bench) -> None:
     s = _Sizes(bench, 4)
@@ -68,7 +68,7 @@ def test_lstm(dtype: str, bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-@settings(max_examples=30)
+@settings(max_examples=16)
 @given(bench=benches())
 def test_gru(dtype: str, bench: Bench) -> None:
     s = _Sizes(bench, 3)
@@ -95,7 +95,7 @@ def test_gru(dtype: str, bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("op", ["lstm_cell", "gru_cell"])
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(bench=benches())
 def test_cells(op: str, bench: Bench) -> None:
     gates = 4 if op == "lstm_cell" else 3

@@ -75,7 +75,7 @@ def cases(draw: st.DrawFn, op: str) -> tuple[dict[str, int], dict[str, Any]]:
     return sizes, options
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=32, deadline=None, derandomize=True)
 @given(cases("conv2d"))
 def test_convolutions(case: tuple[dict[str, int], dict[str, Any]]) -> None:
     sizes, options = case
@@ -85,7 +85,7 @@ def test_convolutions(case: tuple[dict[str, int], dict[str, Any]]) -> None:
         assume(False)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(cases("conv_transpose2d"), st.tuples(st.integers(0, 2), st.integers(0, 2)))
 def test_transposed_convolutions(case: tuple[dict[str, int], dict[str, Any]], extra: tuple[int, int]) -> None:
     sizes, options = case
