@@ -32,7 +32,7 @@ run: $(VENV)/.installed-run
 	@$(BIN)/python examples/digits/run.py
 
 test: $(VENV)/.installed-test
-	@BASALT_CACHE_DIR="$${BASALT_CACHE_DIR:-$(TEST_CACHE)}" $(BIN)/python -m pytest -q -n $(TEST_WORKERS) $(TEST_ARGS)
+	@BASALT_CACHE_DIR="$${BASALT_CACHE_DIR:-$(TEST_CACHE)}" $(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist worksteal $(TEST_ARGS)
 
 # Torch is no dependency of the tests, being large: where it cannot be installed, they are not run, and that is no failure.
 test-torch: $(VENV)/.installed-test

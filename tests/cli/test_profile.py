@@ -20,7 +20,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """relu(x [n, 64] times constant weights [64, 32])."""
     builder = basalt.MLGraphBuilder(basalt.MLContext())
     x = builder.input("x", "float32", ("n", 64))
-    weights = builder.constant(np.ones((64, 32), np.float32))
+    weights = builder.constant(np.full((64, 32), 1 / 3, np.float32))
     path = tmp_path_factory.mktemp("profile") / "product.bsl"
     basalt.save(builder.build({"y": builder.relu(builder.matmul(x, weights, label="dense"), label="act")}), path)
     return path

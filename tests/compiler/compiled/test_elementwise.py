@@ -66,7 +66,7 @@ def call(bench: Bench, op: str, shape: tuple[int, ...], dtype: str) -> Value:
 
 
 @pytest.mark.parametrize("op", OPERATORS)
-@settings(max_examples=12)
+@settings(max_examples=7)
 @given(bench=benches(), shape=shapes(), data=st.data())
 def test_operator(op: str, bench: Bench, shape: tuple[int, ...], data: st.DataObject) -> None:
     names = ["float32", *DTYPES] if op == "where" else dtypes_of(op)
@@ -85,7 +85,7 @@ def test_special_values(op: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("source", DTYPES)
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(bench=benches(), shape=shapes(0, 2), target=st.sampled_from(DTYPES))
 def test_cast(source: str, bench: Bench, shape: tuple[int, ...], target: str) -> None:
     x = bench.operand(fill(bench, shape, source), source, ("plain", "transposed"))
@@ -93,7 +93,7 @@ def test_cast(source: str, bench: Bench, shape: tuple[int, ...], target: str) ->
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "int16", "uint16", "bool", "int4", "uint4"])
-@settings(max_examples=15)
+@settings(max_examples=9)
 @given(bench=benches(), shape=shapes(0, 2), data=st.data())
 def test_data_types_of_other_formats(dtype: str, bench: Bench, shape: tuple[int, ...], data: st.DataObject) -> None:
     op = data.draw(st.sampled_from(("add", "mul", "min", "abs", "where", "equal", "cast", "relu")))

@@ -27,7 +27,7 @@ def test_transposed_copies(dtype: str, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "float16", "int64"])
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(bench=benches(), rows=st.integers(1, 140), columns=st.integers(1, 140), batch=st.sampled_from((1, 3)))
 def test_transposed_operands(dtype: str, bench: Bench, rows: int, columns: int, batch: int) -> None:
     """Operands of both orders, one of them stretched, meet in one kernel with two results."""

@@ -61,14 +61,14 @@ def view(bench: Bench, op: str, x: Value) -> Value:
 
 
 @pytest.mark.parametrize("op", VIEWS)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(bench=benches(), shape=shapes(0, 4), dtype=st.sampled_from(DTYPES))
 def test_views(op: str, bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     x = bench.operand(fill(bench, shape, dtype), dtype)
     bench.check(bench.result(view(bench, op, x)), EXACT, optimise=bench.random.random() < 0.5)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(bench=benches(), shape=shapes(1, 4, 3000), dtype=st.sampled_from(("float32", "uint8", "int64")))
 def test_chains_of_views(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     """Views of views, some of which take a copy; element-wise operators between them see all strides."""
@@ -80,7 +80,7 @@ def test_chains_of_views(bench: Bench, shape: tuple[int, ...], dtype: str) -> No
     bench.check(bench.result(x), Tolerance(signed_zeros=False), optimise=bench.random.random() < 0.5)
 
 
-@settings(max_examples=40)
+@settings(max_examples=24)
 @given(bench=benches(), shape=shapes(1), dtype=st.sampled_from(DTYPES))
 def test_concat(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     axis = bench.random.randrange(len(shape))
@@ -95,7 +95,7 @@ def test_concat(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     bench.check([*bench.result(y), *bench.random.sample(parts, bench.random.choice((0, 1)))], EXACT)
 
 
-@settings(max_examples=30)
+@settings(max_examples=18)
 @given(bench=benches(), shape=shapes(1), dtype=st.sampled_from(DTYPES))
 def test_split(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     axis = bench.random.randrange(len(shape))
@@ -108,7 +108,7 @@ def test_split(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflection"])
-@settings(max_examples=30)
+@settings(max_examples=18)
 @given(bench=benches(), shape=shapes(), dtype=st.sampled_from(DTYPES))
 def test_pad(mode: str, bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     most = 4 if prod(d + 8 for d in shape) < 100_000 else 1
@@ -123,7 +123,7 @@ def test_pad(mode: str, bench: Bench, shape: tuple[int, ...], dtype: str) -> Non
     bench.check([*bench.result(y), *bench.random.choice(([], [x]))], EXACT)
 
 
-@settings(max_examples=30)
+@settings(max_examples=18)
 @given(bench=benches(), shape=shapes(0, 5, 4000), dtype=st.sampled_from(DTYPES))
 def test_tile(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     x = bench.operand(fill(bench, shape, dtype), dtype)
@@ -131,7 +131,7 @@ def test_tile(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     bench.check(bench.result(bench.maker.tile(x, times)), EXACT)
 
 
-@settings(max_examples=40)
+@settings(max_examples=24)
 @given(bench=benches(), shape=shapes(2), dtype=st.sampled_from(DTYPES))
 def test_triangular(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     diagonal = bench.random.choice((0, 1, -1, 2, -3, 100, -100, 5000, 2**31 - 1, -(2**31)))
@@ -141,7 +141,7 @@ def test_triangular(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint32", "int64", "uint64"])
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(bench=benches(), shape=shapes(1))
 def test_cumulative_sum(dtype: str, bench: Bench, shape: tuple[int, ...]) -> None:
     axis = bench.random.randrange(len(shape))
@@ -171,7 +171,7 @@ def index_operand(bench: Bench, shape: Sequence[int], size: int) -> Value:
     return bench.operand(indices(bench, shape, size, dtype), dtype, forms)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(bench=benches(), shape=shapes(1, 4), dtype=st.sampled_from(DTYPES), data=st.data())
 def test_gather(bench: Bench, shape: tuple[int, ...], dtype: str, data: st.DataObject) -> None:
     axis = bench.random.randrange(len(shape))
@@ -182,7 +182,7 @@ def test_gather(bench: Bench, shape: tuple[int, ...], dtype: str, data: st.DataO
     bench.check(bench.result(y), EXACT)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(bench=benches(), shape=shapes(1, 4), dtype=st.sampled_from(DTYPES))
 def test_gather_elements(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     axis = bench.random.randrange(len(shape))
@@ -192,7 +192,7 @@ def test_gather_elements(bench: Bench, shape: tuple[int, ...], dtype: str) -> No
     bench.check(bench.result(y), EXACT)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(bench=benches(), shape=shapes(1, 4), dtype=st.sampled_from(DTYPES))
 def test_gather_nd(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     depth = bench.random.randint(1, len(shape))
@@ -202,7 +202,7 @@ def test_gather_nd(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     bench.check(bench.result(y), EXACT)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(bench=benches(), shape=shapes(1, 4), dtype=st.sampled_from(DTYPES))
 def test_scatter_elements(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     axis = bench.random.randrange(len(shape))
@@ -214,7 +214,7 @@ def test_scatter_elements(bench: Bench, shape: tuple[int, ...], dtype: str) -> N
     bench.check(bench.result(y, RESULT_FORMS[2:]), EXACT)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(bench=benches(), shape=shapes(1, 4), dtype=st.sampled_from(DTYPES))
 def test_scatter_nd(bench: Bench, shape: tuple[int, ...], dtype: str) -> None:
     depth = bench.random.randint(1, len(shape))

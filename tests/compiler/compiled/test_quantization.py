@@ -37,7 +37,7 @@ def parameters(bench: Bench, shape: Sequence[int], float_type: str, quantised: s
 
 @pytest.mark.parametrize("quantised", QUANTISED)
 @pytest.mark.parametrize("float_type", ["float32", "float16"])
-@settings(max_examples=15)
+@settings(max_examples=9)
 @given(bench=benches(), rank=st.integers(0, 4))
 def test_quantize(float_type: str, quantised: str, bench: Bench, rank: int) -> None:
     shape, counts = blocked(bench, rank)
@@ -51,7 +51,7 @@ def test_quantize(float_type: str, quantised: str, bench: Bench, rank: int) -> N
 
 @pytest.mark.parametrize("quantised", QUANTISED)
 @pytest.mark.parametrize("float_type", ["float32", "float16"])
-@settings(max_examples=15)
+@settings(max_examples=9)
 @given(bench=benches(), rank=st.integers(0, 4))
 def test_dequantize(float_type: str, quantised: str, bench: Bench, rank: int) -> None:
     shape, counts = blocked(bench, rank)

@@ -60,7 +60,7 @@ def room(op: str, dtype: str, count: int, *, exact: bool) -> Tolerance:
 
 
 @pytest.mark.parametrize("op", REDUCTIONS)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(bench=benches(), shape=shapes(), data=st.data())
 def test_reduction(op: str, bench: Bench, shape: tuple[int, ...], data: st.DataObject) -> None:
     dtype = data.draw(st.sampled_from([d for d in DTYPES if d in ops.get(op).operands[0].dtypes]))
@@ -117,7 +117,7 @@ def test_empty_reduction(op: str, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-@settings(max_examples=40)
+@settings(max_examples=24)
 @given(bench=benches(), shape=shapes(1))
 def test_softmax(dtype: str, bench: Bench, shape: tuple[int, ...]) -> None:
     array = (bench.numbers.normal(size=shape) * bench.random.choice((1, 30))).astype(dtype)
@@ -142,7 +142,7 @@ def _tolerance(dtype: str) -> Tolerance:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-@settings(max_examples=30)
+@settings(max_examples=18)
 @given(bench=benches(), shape=shapes(1))
 def test_batch_normalization(dtype: str, bench: Bench, shape: tuple[int, ...]) -> None:
     axis = bench.random.randrange(len(shape))
@@ -155,7 +155,7 @@ def test_batch_normalization(dtype: str, bench: Bench, shape: tuple[int, ...]) -
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-@settings(max_examples=30)
+@settings(max_examples=18)
 @given(bench=benches(), shape=shapes())
 def test_layer_normalization(dtype: str, bench: Bench, shape: tuple[int, ...]) -> None:
     axes = axes_of(bench, len(shape)) or list(range(1, len(shape)))
@@ -166,7 +166,7 @@ def test_layer_normalization(dtype: str, bench: Bench, shape: tuple[int, ...]) -
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-@settings(max_examples=30)
+@settings(max_examples=18)
 @given(bench=benches(), data=st.data())
 def test_instance_normalization(dtype: str, bench: Bench, data: st.DataObject) -> None:
     sizes = [data.draw(st.sampled_from((1, 2, 3, 7, 16, 17))) for _ in range(4)]

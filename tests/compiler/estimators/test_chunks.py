@@ -88,7 +88,7 @@ def test_rows_do_not_depend_on_those_beside_them(name: str) -> None:
 
 
 @given(name=st.sampled_from(NAMES), order=st.permutations([1, 2, 31, 160]), saved_after=st.integers(0, 4))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_results_do_not_depend_on_what_ran_before(
     tmp_path_factory: pytest.TempPathFactory, name: str, order: list[int], saved_after: int
 ) -> None:

@@ -56,7 +56,7 @@ def test_transforms_as_scikit_learn(name: str) -> None:
     check(TRANSFORMERS[name]().fit(rows[:100]), rows)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_scales_any_rows(rows: int, columns: int, seed: int) -> None:
     """One row, one feature and constant columns are no special cases."""

@@ -18,7 +18,7 @@ def _extremes(groups: np.ndarray, steps: int) -> tuple[int, int]:
     return pairs[0].max(initial=0), pairs[1].min(initial=0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=24, deadline=None)
 @given(st.data())
 def test_what_is_split_adds_up_again_within_the_bounds(data: st.DataObject) -> None:
     steps = data.draw(st.sampled_from([1, 2]))

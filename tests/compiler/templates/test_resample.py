@@ -13,7 +13,7 @@ MODES = st.sampled_from(["nearest-neighbor", "linear"])
 SIZE = st.sampled_from([1, 2, 3, 5, 8, 20])
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=24, deadline=None, derandomize=True)
 @given(
     MODES,
     st.tuples(SIZE, SIZE, SIZE, SIZE),
