@@ -14,6 +14,9 @@ from . import CannotRun, Prepared, Task
 
 __all__ = ["prepare"]
 
+_UNUSUAL = ("BASALT_EAGER", "PYTHONDONTWRITEBYTECODE")
+"""What users' processes lack: first results come from wherever that is soonest, and installers compile modules."""
+
 
 def prepare(task: Task) -> Prepared:
     """A call starts an interpreter that runs the contender's code, and waits for its end.
@@ -28,8 +31,7 @@ def prepare(task: Task) -> Prepared:
     values = {"model": "model.onnx", "compiled": "model.bsl", "feeds": "feeds.npz"}
     values = {name: str(task.folder / file) for name, file in values.items()} | {"threads": str(task.threads)}
     command = [sys.executable, "-P", "-c", template.format(**values)]
-    # A user's process takes first results from wherever they come soonest.
-    environment = {name: value for name, value in os.environ.items() if name != "BASALT_EAGER"}
+    environment = {name: value for name, value in os.environ.items() if name not in _UNUSUAL}
 
     def once() -> None:
         _run(command, environment)
