@@ -51,6 +51,10 @@ class Model(Executable):
         except ValidationError as error:
             raise ModelFormatError(str(error)) from None
 
+    def like(self, graph: Graph, constants: Constants) -> Model:
+        """This model with another graph of the same inputs and outputs."""
+        return Model(graph, constants, self.metadata, threads=self._threads, eager=False, canonical=self._canonical)
+
     def to_data(self) -> Any:
         """The plain data that a ``.bsl`` file of this model holds; arrays are shared."""
         return to_data(self.graph, self.constants, self.metadata)

@@ -76,9 +76,10 @@ def with_weights(model: Any, dtype: str) -> tuple[Any, NarrowedWeights]:
         return (model.like(onnx) if done.tensors else model), done
     if not isinstance(model, Executable):
         raise UnsupportedError(f"weights of a {type(model).__name__} are stored as they are, expected a graph")
-    graph, constants = _narrowed_graph(model.graph, model.constants, done.narrow)
-    metadata = model.metadata if isinstance(model, Model) else None
-    return (Model(graph, constants, metadata, eager=False) if done.tensors else model), done
+    narrow = _narrowed_graph(model.graph, model.constants, done.narrow)
+    if not done.tensors:
+        return model, done
+    return (model.like(*narrow) if isinstance(model, Model) else Model(*narrow, eager=False)), done
 
 
 def _norm(array: np.ndarray) -> float:

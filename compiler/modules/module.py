@@ -94,6 +94,11 @@ class Module(Model):
         arrays = [results[name] for name in self._output_names]
         return rebuild(self._results, [as_tensor(a) for a in arrays] if torch_given else arrays)
 
+    def like(self, graph: Graph, constants: Constants) -> Module:
+        """This module with another graph of the same inputs and outputs."""
+        nested: dict[str, Any] = {"arguments": self._arguments, "results": self._results, "kind": self.kind}
+        return Module(graph, constants, self.metadata, **nested, threads=self._threads, eager=False)
+
     def to_data(self) -> ModuleData:
         """The plain data of the module, which a ``.bsl`` file of its kind holds; arrays are shared."""
         graph = to_data(self.graph, self.constants, self.metadata)

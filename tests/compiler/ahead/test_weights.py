@@ -12,9 +12,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 import basalt
 from basalt.compiler.ahead.weights import with_weights
+from basalt.compiler.exchange import to_data
+from basalt.compiler.model import Model
+from basalt.compiler.modules.module import Module
 from basalt.compiler.narrow import FORMS
 from basalt.errors import UnsupportedError, ValidationError
 from basalt.ops import numpy_dtype
+from basalt.serialization import ModuleData
 
 RNG = np.random.default_rng(5)
 W, U = (RNG.normal(size=shape).astype(np.float32) for shape in ((48, 64), (64, 32)))
@@ -81,6 +85,20 @@ def test_an_onnx_model_computes_with_rounded_weights(dtype: str, opset: int) -> 
     casts = dtype == "float16" or opset >= 13
     assert {kind for kind, _ in tensors(model).values()} == {dtype if casts else "float32"}
     onnx.checker.check_model(onnx.load_model_from_string(model.onnx.to_bytes()))
+
+
+def test_models_stay_of_their_kind() -> None:
+    """A module is called as before, metadata stay."""
+    data = to_data(network().graph, network().constants, {"author": "somebody"})
+    arguments = ("tuple", ("tuple", ("tensor", 0)), ("dict",))
+    made = Module.from_module_data(ModuleData(data, arguments, ("tensor", 0)))
+    module, done = with_weights(made, "float16")
+    assert isinstance(module, Module) and done.tensors == 2
+    x = feeds()["x"]
+    wanted = network(rounded(W, "float16"), rounded(U, "float16")).run({"x": x})["y"]
+    np.testing.assert_allclose(module(x), wanted, rtol=1e-5, atol=1e-4)
+    model, _ = with_weights(Model.from_data(data), "float16")
+    assert model.metadata == {"author": "somebody"}
 
 
 def test_nothing_to_do_gives_the_model_itself() -> None:
