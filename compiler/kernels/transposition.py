@@ -35,11 +35,9 @@ def recipe(name: str) -> Recipe:
     """
     match = matched(_NAME, name)
     index, pointer = types.intp, types.voidptr
-    if match[2]:
-        operands = (pointer, index, index, pointer, pointer, index, index)
-        return micro_kernel(name, operands, partial(_write, int(match[1]), _Picked))
-    operands = (pointer, index, index, pointer, index, index, index, index)
-    return micro_kernel(name, operands, partial(_write, int(match[1]), _Spaced))
+    column_starts = (pointer,) if match[2] else (index, index)
+    operands = (pointer, index, index, pointer, *column_starts, index, index)
+    return micro_kernel(name, operands, partial(_write, int(match[1]), _Picked if match[2] else _Spaced))
 
 
 def block_size(bits: int) -> int:
