@@ -95,6 +95,14 @@ def test_float64_reduction_near_multiples_of_a_quarter_turn(name: str) -> None:
     assert errors(unary(f"{name}_f64", "float64")(x), REFERENCES[name](x)).max() <= DOUBLE[name]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_falling_powers_are_those_of_exp(dtype: str) -> None:
+    every = singles() if dtype == "float32" else doubles()
+    x = np.concatenate([every[~(every > 0)], np.linspace(-760, 0, 10_001, dtype=dtype)])
+    fall, exp = (unary(f"{name}_{SUFFIXES[dtype]}", dtype)(x) for name in ("fall", "exp"))
+    np.testing.assert_array_equal(fall, exp)
+
+
 def _powers(dtype: str) -> tuple[Array, Array]:
     generator = np.random.default_rng(5)
     count = 30_000
