@@ -27,6 +27,12 @@ COLUMNS = 64
 """Columns of a tile."""
 LINE = 64
 """Bytes of a cache line: what a tile holds of each of the operand's lines."""
+SEVERAL = 4
+"""Cache lines that a transposed copy reads one after the other where that pays."""
+STRIP = 24_576
+"""Most bytes that a unit of such a copy reads: a first-level cache holds what it writes until lines are whole."""
+MANY_STRIPS = 16
+"""Fewest units that such a copy should have, for all threads."""
 
 Placed = tuple[Value, View]
 
@@ -148,11 +154,13 @@ class _Writer:
         """A unit is a strip of rows along the dimension that some operands' memory runs along."""
         kernel, body, inner = self.kernel, self.body, self.inner
         turned = {v: a for v, a in body.inputs.items() if a.strides[across] == "1" and a.strides[inner] not in "01"}
-        height = max(LINE // _itemsize(a) for a in turned.values())
+        copied = not body.nodes and len(body.outputs) == 1 and body.outputs[0][1].strides[inner] == "1"
+        size = min(_itemsize(a) for a in turned.values())
+        height = LINE // size * (_lines(self.dims[across], self.dims[inner], size) if copied else 1)
         n, depth = (kernel.parameter(name, self.dims[axis]) for name, axis in (("n", inner), ("depth", across)))
         strips = -(-self.dims[across] // height)
         sizes = [d if axis != across else strips for axis, d in enumerate(self.dims[:inner])]
-        tiles = {v: _Tile(f"tile{i}", a, height) for i, (v, a) in enumerate(turned.items())}
+        tiles = {} if copied else {v: _Tile(f"tile{i}", a, height) for i, (v, a) in enumerate(turned.items())}
         for tile in tiles.values():
             kernel.line(f"{tile.name} = stack_{tile.nbytes}()")
         counts = [kernel.parameter(f"d{axis}", d) for axis, d in enumerate(sizes)]
@@ -160,7 +168,7 @@ class _Writer:
             kernel.line(f"top = {indices[across]} * {height}")
             kernel.line(f"rows = min({height}, {depth} - top)")
             outer = {axis: index for axis, index in indices.items() if axis != across}
-            if not body.nodes and len(body.outputs) == 1 and body.outputs[0][1].strides[inner] == "1":
+            if copied:
                 self._turn_into_place(across, outer, n)
             else:
                 self._turn_and_compute(across, outer, n, tiles)
@@ -214,6 +222,15 @@ def _itemsize(access: Access) -> int:
     from basalt.ops import numpy_dtype
 
     return numpy_dtype(access.dtype).itemsize
+
+
+def _lines(depth: int, n: int, itemsize: int) -> int:
+    """Cache lines along each of ``n`` columns that a unit of a transposed copy reads.
+
+    Several in a row are fetched ahead, which pays as long as what a unit writes stays in a first-level cache.
+    """
+    fits = SEVERAL * LINE * n <= STRIP and depth * itemsize >= MANY_STRIPS * SEVERAL * LINE
+    return SEVERAL if fits else 1
 
 
 def _tiny(dims: Sequence[int], nodes: int) -> int:

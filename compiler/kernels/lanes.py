@@ -13,7 +13,18 @@ from llvmlite import ir
 
 from basalt.compiler.kernels.emit import F32, F64, I32, I64, Emitter, like, mangled
 
-__all__ = ["Value", "copysign", "fma", "mad", "magnitude", "polynomial", "quotient", "select", "sqrt"]
+__all__ = [
+    "Value",
+    "copysign",
+    "fma",
+    "mad",
+    "magnitude",
+    "paired_polynomial",
+    "polynomial",
+    "quotient",
+    "select",
+    "sqrt",
+]
 
 Operand = "Value | float"
 
@@ -207,6 +218,12 @@ def polynomial(x: Value, coefficients: Sequence[Value | float]) -> Value:
     for coefficient in reversed(coefficients[:-1]):
         result = mad(result, x, coefficient)
     return result
+
+
+def paired_polynomial(x: Value, square: Value, coefficients: Sequence[float]) -> Value:
+    """As :func:`polynomial` in a chain of half the length and one instruction more, `square`, which is x * x."""
+    pairs = [mad(x, odd, even) for even, odd in zip(coefficients[::2], coefficients[1::2])]
+    return polynomial(square, [*pairs, *coefficients[len(pairs) * 2 :]])
 
 
 def quotient(x: Value, y: Value) -> Value:

@@ -3,6 +3,9 @@
 Operands, counted in elements of ``bits`` bits: ``target, index, row stride, source, index, column stride, rows,
 columns``. Element ``[r, c]`` of the target comes from ``source[index + r + c * column stride]``: where a plain loop
 would touch a cache line for each element, a block reads and writes whole lines.
+
+``transpose_{bits}_picked`` takes the source's columns from anywhere: ``target, index, row stride, source, places, rows,
+columns``, where int64 ``places`` tells at which element of the source each column begins.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from basalt.compiler.kernels.target import target
 
 __all__ = ["block_size", "recipe"]
 
-_NAME = re.compile(r"transpose_(8|16|32|64)")
+_NAME = re.compile(r"transpose_(8|16|32|64)(_picked)?")
 _LARGEST = 16
 
 
@@ -32,8 +35,9 @@ def recipe(name: str) -> Recipe:
     """
     match = matched(_NAME, name)
     index, pointer = types.intp, types.voidptr
-    operands = (pointer, index, index, pointer, index, index, index, index)
-    return micro_kernel(name, operands, partial(_write, int(match[1])))
+    column_starts = (pointer,) if match[2] else (index, index)
+    operands = (pointer, index, index, pointer, *column_starts, index, index)
+    return micro_kernel(name, operands, partial(_write, int(match[1]), _Picked if match[2] else _Spaced))
 
 
 def block_size(bits: int) -> int:
@@ -41,9 +45,9 @@ def block_size(bits: int) -> int:
     return min(_LARGEST, max(2, target().lanes(bits)))
 
 
-def _write(bits: int, e: Emitter, operands: Sequence[ir.Value]) -> None:
-    b, matrices = e.b, _Matrices(e, bits, operands)
-    rows, columns = operands[6:]
+def _write(bits: int, kind: type[_Matrices], e: Emitter, operands: Sequence[ir.Value]) -> None:
+    b, matrices = e.b, kind(e, bits, operands)
+    rows, columns = operands[-2:]
     size = block_size(bits)
     whole_rows, whole_columns = (b.and_(n, I64(-size)) for n in (rows, columns))
     _each(b, I64(0), whole_columns, size, lambda c: _each(b, I64(0), whole_rows, size, lambda r: matrices.block(r, c)))
@@ -52,15 +56,14 @@ def _write(bits: int, e: Emitter, operands: Sequence[ir.Value]) -> None:
 
 
 class _Matrices:
-    """Moves elements and blocks from the source to the target."""
+    """Moves elements and blocks from the source to the target; where columns begin is told by those below."""
 
     def __init__(self, e: Emitter, bits: int, operands: Sequence[ir.Value]) -> None:
         self.b, self.size = e.b, block_size(bits)
         self.element_type = ir.IntType(bits)
         self.vector = ir.VectorType(self.element_type, self.size)
-        self.target, self.target_start, self.row_stride, self.source, self.source_start, self.column_stride = operands[
-            :6
-        ]
+        self.target, self.target_start, self.row_stride, self.source = operands[:4]
+        self.further = operands[4:-2]
 
     def element(self, r: ir.Value, c: ir.Value) -> None:
         value = self.b.load(self._source(r, c), typ=self.element_type, align=self.element_type.width // 8)
@@ -72,13 +75,32 @@ class _Matrices:
         for k, line in enumerate(_transposed(b, lines)):
             b.store(line, self._target(b.add(r, I64(k)), c), align=align)
 
+    def start(self, c: ir.Value) -> ir.Value:
+        """Where a column of the source begins."""
+        raise NotImplementedError
+
     def _source(self, r: ir.Value, c: ir.Value) -> ir.Value:
-        place = self.b.add(self.b.add(self.source_start, r), self.b.mul(c, self.column_stride))
-        return self.b.gep(self.source, [place], source_etype=self.element_type)
+        return self.b.gep(self.source, [self.b.add(self.start(c), r)], source_etype=self.element_type)
 
     def _target(self, r: ir.Value, c: ir.Value) -> ir.Value:
         place = self.b.add(self.b.add(self.target_start, c), self.b.mul(r, self.row_stride))
         return self.b.gep(self.target, [place], source_etype=self.element_type)
+
+
+class _Spaced(_Matrices):
+    """Columns at equal distances."""
+
+    def start(self, c: ir.Value) -> ir.Value:
+        first, stride = self.further
+        return self.b.add(first, self.b.mul(c, stride))
+
+
+class _Picked(_Matrices):
+    """Columns anywhere."""
+
+    def start(self, c: ir.Value) -> ir.Value:
+        (places,) = self.further
+        return self.b.load(self.b.gep(places, [c], source_etype=I64), typ=I64, align=8)
 
 
 def _transposed(b: ir.IRBuilder, lines: list[ir.Value]) -> list[ir.Value]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from llvmlite import ir
 
@@ -22,9 +23,9 @@ from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe, matched
 from basalt.compiler.kernels.loops import counted, micro_kernel
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
-__all__ = ["recipe"]
+__all__ = ["phase_length", "recipe"]
 
-_NAME = re.compile(r"unfold_(\d+)x(\d+)_(f32|f64)_s([012])")
+_NAME = re.compile(r"unfold_(\d+)x(\d+)_(f32|f64)_(?:s([012])|line([12]))")
 Row = Callable[[ir.Value, ir.Value, "tuple[ir.Value, ir.Value] | None"], None]
 """Writes a row, given its place, that of its first element, and the elements that exist if not all do."""
 
@@ -36,8 +37,11 @@ def recipe(name: str) -> Recipe:
         KeyError: for another name.
     """
     match = matched(_NAME, name)
-    vectors, lanes, register, stride = match.groups()
+    vectors, lanes, register, stride, phases = match.groups()
     index, pointer = types.intp, types.voidptr
+    if phases:
+        operands = (pointer, index, pointer, *[index] * 3)
+        return micro_kernel(name, operands, partial(_write_line, (int(vectors), int(lanes)), register, int(phases)))
     operands = (pointer, index, pointer, *[index] * 7)
 
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
@@ -122,3 +126,39 @@ class _Unfolding:
 
     def _element(self, pointer: ir.Value, number: int) -> ir.Value:
         return self.memory.at(pointer, I64(number), self.register) if number else pointer
+
+
+def phase_length(width: int, lanes: int, taps: int, phases: int) -> int:
+    """Elements of a phase that ``taps`` neighbouring taps of ``width`` neighbouring windows meet, in whole vectors."""
+    return -(-(width + (taps - 1) // phases) // lanes) * lanes
+
+
+def _write_line(size: tuple[int, int], register: str, phases: int, e: Emitter, arguments: Sequence[ir.Value]) -> None:
+    vectors, lanes = size
+    b, memory = e.b, VectorMemory(e, lanes, register)
+    packed, at, image, index, low, high = arguments
+    target, source = memory.at(packed, at, register), memory.at(image, index, register)
+    span = phases * vectors * lanes
+    whole = b.and_(b.icmp_signed("<=", low, I64(0)), b.icmp_signed("<=", I64(span), high))
+    halves = [ir.Constant(ir.VectorType(I32, lanes), [2 * i + p for i in range(lanes)]) for p in range(2)]
+
+    def write(*, masked: bool) -> None:
+        met = [b.trunc(limit, I32) for limit in (low, high)]
+
+        def load(place: int) -> ir.Value:
+            mask = memory.between(met[0], met[1], place) if masked else None
+            return memory.load(memory.at(source, I64(place), register), register, mask)
+
+        for v in range(vectors):
+            read = [load((phases * v + p) * lanes) for p in range(phases)]
+            for p in range(phases):
+                value = b.shuffle_vector(*read, halves[p]) if phases == 2 else read[0]
+                b.store(
+                    value, memory.at(target, I64((p * vectors + v) * lanes), register), align=lanes * bytes_of(register)
+                )
+
+    with b.if_else(whole, likely=True) as (inside, part):
+        with inside:
+            write(masked=False)
+        with part:
+            write(masked=True)

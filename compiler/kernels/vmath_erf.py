@@ -1,7 +1,7 @@
 """erf, erfc and gelu in float32.
 
 The tail of the normal distribution is exp(-s) times a slowly decaying function h. exp multiplies the rounding error of
-s = a**2 by s, so that error is carried along, and so are those of the quotient that h is.
+s = a**2 by s, so s is reduced before it is rounded; the rounding errors of the quotient that h is are carried along.
 
 The fits are this project's: Remez' exchange or, for the rational ones, Lawson's iteration, then a descent over
 neighbouring float32 coefficients. The comment beside each gives its relative error.
@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from basalt.compiler.kernels.lanes import Value, copysign, fma, mad, magnitude, polynomial, select
-from basalt.compiler.kernels.vmath_exp import EXPM1, reduce
-from basalt.compiler.kernels.vmath_format import SINGLE, nearest, power_of_two, scale
+from basalt.compiler.kernels.lanes import Value, copysign, fma, mad, magnitude, paired_polynomial, polynomial, select
+from basalt.compiler.kernels.vmath_exp import EXP, LOG2_E
+from basalt.compiler.kernels.vmath_format import SINGLE, nearest, power_of_two
 
 __all__ = ["erf", "erfc", "gelu"]
 
@@ -36,10 +36,17 @@ EXP2 = (
 )  # fmt: skip
 
 
-class Tail(NamedTuple):
-    """h(a) = p(a) / (p(a) (start + slope a) + a q(a)), in which q matters so little that its errors vanish."""
+# What keeps powers of two normal until the end.
+LIFT = 2.0 ** (SINGLE.lifted_bias - SINGLE.bias)
 
-    start: float
+
+class Tail(NamedTuple):
+    """h(a) = p(a) / (p(a) (1 + slope a) + a q(a)), in which q matters so little that its errors vanish.
+
+    The function's other factor is exp(-a**2 / share).
+    """
+
+    share: float
     slope: float
     p: Sequence[float]
     q: Sequence[float]
@@ -52,11 +59,11 @@ ERFC = Tail(
     (1.0, 1.2392537593841553, 0.7324874401092529, 0.2296399623155594, 0.03288501501083374),
     (-0.3716203272342682, -0.1873016357421875, -0.0013536582700908184, 0.02970730885863304, 0.008958961814641953),
 )
-# exp(a**2 / 2) Phi(-a) for 0 <= a <= 14.6: 2**-26.6
+# 2 exp(a**2 / 2) Phi(-a) for 0 <= a <= 14.6: 2**-26.6
 NORMAL = Tail(
     2.0,
-    2.0,
-    (0.5, 0.4384967088699341, 0.18338501453399658, 0.040683768689632416, 0.004123823717236519),
+    1.0,
+    (1.0, 0.8769934177398682, 0.36677002906799316, 0.08136753737926483, 0.008247647434473038),
     (-0.2021150439977646, -0.04063870757818222, 0.02172870934009552, 0.012370278127491474, 0.0020891278982162476),
 )
 
@@ -73,42 +80,54 @@ def erf(x: Value) -> Value:
     return select(size < ERF_SWITCH, small, copysign(large, x))
 
 
-def _quotient(factor: Value | float, a: Value, tail: Tail) -> tuple[Value, Value]:
-    """factor * h(a) as a float and what it lacks."""
-    p, q = polynomial(a, tail.p), polynomial(a, tail.q) * a
-    line = mad(a, tail.slope, tail.start)
-    line_lost = fma(a, tail.slope, tail.start - line)
+def _quotient(a: Value, tail: Tail) -> tuple[Value, Value, Value]:
+    """h(a) as a float, what its product with the divisor lacks, and the divisor's inverse."""
+    square = a * a
+    p, q = paired_polynomial(a, square, tail.p), paired_polynomial(a, square, tail.q)
+    line = mad(a, tail.slope, 1.0)
+    line_lost = mad(a, tail.slope, 1.0 - line)
     main = p * line
-    divisor = main + q
-    divisor_lost = fma(p, line, -main) + (q - (divisor - main))
-    dividend = p * factor
+    divisor = fma(a, q, main)
+    divisor_lost = fma(p, line, -main) + fma(a, q, main - divisor)
     inverse = 1.0 / divisor
-    value = dividend * inverse
-    rest = fma(-value, divisor, dividend) + fma(p, factor, -dividend)
-    return value, fma(-value, mad(p, line_lost, divisor_lost), rest) * inverse
+    value = p * inverse
+    rest = fma(-value, divisor, p)
+    return value, fma(-value, mad(p, line_lost, divisor_lost), rest), inverse
 
 
-def _tail(factor: Value | float, a: Value, half: Value, tail: Tail) -> Value:
-    """factor * exp(-a * half) h(a)."""
-    square = a * half
-    n, r = reduce(-square, 2 * SINGLE.bias)
-    r = r - fma(a, half, -square)
-    growth = mad(polynomial(r, EXPM1["f32"]), r * r, r)
-    value, lost = _quotient(factor, a, tail)
-    return scale(value + mad(value, growth, mad(lost, growth, lost)), n)
+def _fall(a: Value, share: float) -> tuple[Value, Value]:
+    """(power, growth) with exp(-a**2 / share) = power (1 + growth) / LIFT, for results down to 2**-177."""
+    n, rounded = nearest(a * a, -LOG2_E / share, SINGLE.lifted_bias)
+    high, low = (share * part for part in SINGLE.ln2)
+    # -share times what the exponent is reduced to; `rounded * high` is exact.
+    r = mad(rounded, low, fma(a, a, rounded * high))
+    factors = [c * (-1.0 / share) ** i for i, c in enumerate(EXP["f32"])]
+    return power_of_two(n, SINGLE), polynomial(r, factors[1:]) * r
+
+
+def _tail(a: Value, tail: Tail) -> tuple[Value, Value, Value]:
+    """(value, lost, power) with exp(-a**2 / share) h(a) = (value + lost) power / LIFT."""
+    power, growth = _fall(a, tail.share)
+    value, rest, inverse = _quotient(a, tail)
+    return value, mad(value, growth, rest * mad(inverse, growth, inverse)), power
 
 
 def erfc(x: Value) -> Value:
     """1 - erf(x), with full relative precision down to the subnormals."""
     size = magnitude(x)
-    a = select(size > 10.2, 10.2, size)
-    tail = _tail(1.0, a, a, ERFC)
+    value, lost, power = _tail(select(size > 10.2, 10.2, size), ERFC)
+    tail = (value + lost) * power * (1.0 / LIFT)
     return select(x < 0.0, 2.0 - tail, tail)
 
 
 def gelu(x: Value) -> Value:
-    """x Phi(x) = x (1 + erf(x / sqrt(2))) / 2, with full relative precision down to the subnormals."""
+    """x Phi(x) = x (1 + erf(x / sqrt(2))) / 2, with full relative precision down to the subnormals.
+
+    It is max(x, 0) - |x| Phi(-|x|). One rounding keeps the sign of what becomes 0 below; without, -0 does.
+    """
     size = magnitude(x)
     a = select(size > 14.6, 14.6, size)
-    tail = _tail(a, a, a * 0.5, NORMAL)
-    return select(x < 0.0, -tail, x - tail)
+    value, lost, power = _tail(a, NORMAL)
+    factor = a * power
+    none = 0.0 if x.e.features.fma else -0.0
+    return mad(mad(value, factor, lost * factor), -0.5 / LIFT, select(x < 0.0, none, x))

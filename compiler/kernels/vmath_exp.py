@@ -56,14 +56,16 @@ def reduce(x: Value, bias: int) -> tuple[Value, Value]:
 def exp(x: Value) -> Value:
     """e**x; overflows to infinity and underflows through the subnormals to 0."""
     form = format_of(x)
-    return fall(select(x > form.overflow, form.overflow, x))
+    bounded = select(x > form.overflow, form.overflow, x)
+    n, r = reduce(select(bounded < form.underflow, form.underflow, bounded), 2 * form.bias)
+    return scale(polynomial(r, EXP[form.name]), n)
 
 
 def fall(x: Value) -> Value:
-    """e**x for an x below the format's ``overflow``, bit by bit that of :func:`exp`."""
+    """e**x for an x of at most 0, bit by bit that of :func:`exp`."""
     form = format_of(x)
-    n, r = reduce(select(x < form.underflow, form.underflow, x), 2 * form.bias)
-    return scale(polynomial(r, EXP[form.name]), n)
+    n, r = reduce(select(x < form.underflow, form.underflow, x), form.lifted_bias)
+    return scale_down(polynomial(r, EXP[form.name]), n)
 
 
 def quarter_expm1(x: Value) -> Value:

@@ -8,7 +8,8 @@ of some tiles and ``vectors * lanes`` output channels, with weights of a memory 
 and applies a program (:mod:`.finish`) to the sums. The walk says where a pixel's taps begin: ``listed`` ones at
 addresses that memory holds as [tiles][list][rows] (pixels lie anywhere, also in different rows of the image, and what
 is beyond its edge may be a row of zeros elsewhere), ``even`` ones a stride apart. Then comes how many steps of a run
-there are between two tests of its end.
+there are between two tests of its end; and, as ``s{phases}``, that these steps meet lines of an image that lie as
+``unfold_..._line{phases}`` writes them, where weights would: each step one element further on. A run is whole lines.
 
 The operands, counted in elements: ``block, places, first, step, taps, offset, run, weights, index, ahead, tiles, begin,
 last, rows, columns``, then the program's. ``places`` is the list with ``first`` the number of its first entry and
@@ -30,12 +31,13 @@ from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe, matched
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
 from basalt.compiler.kernels.loops import POINTER, counted, micro_kernel
+from basalt.compiler.kernels.unfolding import phase_length
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
 __all__ = ["recipe"]
 
 _KINDS = "f32|f64|f16|bf16"
-_NAME = re.compile(rf"windows_(\d+)x(\d+)x(\d+)_({_KINDS})_(f32|f64)_(listed|even)(\d)({PATTERN})")
+_NAME = re.compile(rf"windows_(\d+)x(\d+)x(\d+)_({_KINDS})_(f32|f64)_(listed|even)(\d)(?:s(\d))?({PATTERN})")
 _OPERANDS = 15
 _LINE = 64
 
@@ -49,13 +51,14 @@ def recipe(name: str) -> Recipe:
     from basalt.compiler.kernels.namespace import recipe as find
 
     match = matched(_NAME, name)
-    rows, vectors, lanes, stored, register, walk, unrolled, program = match.groups()
+    rows, vectors, lanes, stored, register, walk, unrolled, phases, program = match.groups()
     finish = parsed(program)
     index, pointer = types.intp, types.voidptr
     operands = (pointer, pointer, *[index] * 5, pointer, *[index] * 7, *finish.types(register))
 
     def write(e: Emitter, arguments: Sequence[ir.Value]) -> None:
-        tiles = _Tiles(e, (int(rows), int(vectors), int(lanes)), (stored, register), walk == "even", int(unrolled))
+        size, kinds = (int(rows), int(vectors), int(lanes)), (stored, register)
+        tiles = _Tiles(e, size, kinds, walk == "even", (int(unrolled), int(phases or 0)))
         tiles.write(arguments, finish, find)
 
     return micro_kernel(name, operands, write)
@@ -65,12 +68,12 @@ class _Tiles:
     """Emits one micro-kernel."""
 
     def __init__(
-        self, e: Emitter, size: tuple[int, int, int], kinds: tuple[str, str], even: bool, unrolled: int
+        self, e: Emitter, size: tuple[int, int, int], kinds: tuple[str, str], even: bool, steps: tuple[int, int]
     ) -> None:
         self.e, self.b, self.even = e, e.b, even
         self.stored, self.register = kinds
         self.rows, self.vectors, lanes = size
-        self.unrolled = unrolled
+        self.unrolled, self.phases = steps
         self.memory = VectorMemory(e, lanes, self.register)
         self.width = self.vectors * lanes
         self.size = bytes_of(self.stored)
@@ -142,14 +145,17 @@ class _Tiles:
             places = [self.memory.at(p, step, self.register) for p in pixels]
             for i in range(number):
                 self._fence()
-                now = self._step(now, [self._element(p, i) for p in places], self._row(weights, i))
+                now = self._step(now, [self._element(p, i) for p in places], self._along(weights, i))
             if number > 1:
                 self._fetch(fetched)
                 fetched = b.gep(fetched, [fetch], source_etype=ir.IntType(8))
-            return [*now, b.add(step, I64(number)), self._row(weights, number), fetched]
+            return [*now, b.add(step, I64(number)), self._after(weights, number), fetched]
 
         whole = b.udiv(self.run, I64(self.unrolled))
         carried = counted(b, whole, [*sums, I64(0), weights, fetched], partial(several, self.unrolled))
+        if self.phases:
+            *sums, _, weights, fetched = carried
+            return [*sums, weights, fetched]
         rest = b.urem(self.run, I64(self.unrolled))
         *sums, _, weights, fetched = counted(b, rest, carried, partial(several, 1))
         return [*sums, weights, fetched]
@@ -180,6 +186,22 @@ class _Tiles:
     def _row(self, weights: ir.Value, number: int) -> ir.Value:
         """The weights some steps on."""
         return self.memory.at(weights, I64(number * self.width), self.stored) if number else weights
+
+    def _along(self, weights: ir.Value, number: int) -> ir.Value:
+        """The weights some steps on in what is unrolled."""
+        if not self.phases:
+            return self._row(weights, number)
+        step, phase = divmod(number, self.phases)
+        return self.memory.at(weights, I64(phase * self._phase() + step), self.stored)
+
+    def _after(self, weights: ir.Value, number: int) -> ir.Value:
+        """The weights after what is unrolled."""
+        if not self.phases:
+            return self._row(weights, number)
+        return self.memory.at(weights, I64(self.phases * self._phase()), self.stored)
+
+    def _phase(self) -> int:
+        return phase_length(self.width, self.memory.lanes, self.unrolled, self.phases)
 
     def _element(self, pointer: ir.Value, number: int) -> ir.Value:
         return self.memory.at(pointer, I64(number), self.register) if number else pointer

@@ -12,11 +12,12 @@ from typing import cast
 from basalt.ops.dims import Shape
 from basalt.ops.shapes import broadcast
 
-from ..ir import Graph, Node, Value
-from . import grouped_attention
+from ..ir import Graph, Value
+from . import grouped_attention, late_scale
 from .attention_parts import DTYPES, LEAST, MOST_WIDTH, keys_of
 from .context import Context
 from .emitter import Emitter
+from .late_scale import unscaled
 from .patterns import Match, OpPattern, number, op
 from .rewriting import Rewrite, apply_rewrites, index, only_if, rewrite
 
@@ -83,35 +84,8 @@ def _alone(m: Match) -> bool:
 _GUARDS = (only_if(_fits), only_if(_adds_small_masks), ("other nodes read what is between the products", _alone))
 
 
-def _factor(m: Match, node: Node | None) -> tuple[Value, float] | None:
-    """What a node that nothing else reads multiplies by a number or divides by one, and the factor."""
-    if node is None or node.op not in ("mul", "div") or m.graph.uses(node.output) > 1:
-        return None
-    for x, c in (node.present, node.present[::-1]) if node.op == "mul" else (node.present,):
-        number_ = m.graph.context.number(c)
-        if number_ is not None and x.type == node.output.type and (number_ != 0 or node.op == "mul"):
-            return x, float(number_) if node.op == "mul" else 1.0 / float(number_)
-    return None
-
-
-def _unscaled(m: Match, e: Emitter, value: Value) -> tuple[Value, float]:
-    """An operand before it was multiplied by a number, the transpose of it included, and the number.
-
-    The kernel multiplies scores by one anyway; before the product it takes a pass over the operand.
-    """
-    producer = m.graph.producer(value)
-    found = _factor(m, producer)
-    if found is not None:
-        return found
-    if producer is not None and producer.op == "transpose" and m.graph.uses(value) <= 1:
-        found = _factor(m, m.graph.producer(producer.present[0]))
-        if found is not None:
-            return e.emit("transpose", found[0], permutation=producer.attrs["permutation"]), found[1]
-    return value, 1.0
-
-
 def _emitted(m: Match, e: Emitter, scale: float = 1.0) -> Value:
-    (q, q_scale), (k, k_scale) = (_unscaled(m, e, m[name]) for name in "qk")
+    (q, q_scale), (k, k_scale) = (unscaled(m, e, m[name]) for name in "qk")
     made = next((node for node in e.nodes if node.outputs[0] is k), None)
     keys = keys_of(k, e, made or m.graph.producer(k))
     options = {"scale": scale * q_scale * k_scale}
@@ -152,4 +126,4 @@ REWRITES = tuple(
         ("divided", _DIVIDED, "scores divided by a number"),
     )
 )
-_RULES = index((*REWRITES, *grouped_attention.REWRITES))
+_RULES = index((*REWRITES, *grouped_attention.REWRITES, *late_scale.REWRITES))

@@ -1,8 +1,9 @@
 """Convolutions whose images and results lie with their columns last: tiles of channels by vectors of pixels.
 
-A panel of pixels is unfolded: for each tap of each channel, what the pixels meet. It is then multiplied with all output
-channels of a block by the micro-kernel of :mod:`.conv_windows`, with its operands exchanged: what it takes for pixels
-are rows of weights. Panels are runs of columns; those of points run on from one row to the next.
+A panel of pixels is unfolded: for each tap of each channel, what the pixels meet; or, where neighbouring taps meet
+neighbouring elements, each line of the image once. It is then multiplied with all output channels of a block by the
+micro-kernel of :mod:`.conv_windows`, with its operands exchanged: what it takes for pixels are rows of weights. Panels
+are runs of columns; those of points run on from one row to the next.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from ..codegen.tiling import TileShape, lanes_of, register_type
 from ..codegen.units import decode
 from ..ir import Value
 from ..kernels.target import target
+from ..kernels.unfolding import phase_length
 from ..views import View
 from .conv import Convolution
-from .geometry import declare_bias
+from .geometry import Window, declare_bias
 
 PANEL = 20_480
 """Most bytes of a packed panel: with the weights' elements it stays in a first-level cache."""
@@ -36,6 +38,8 @@ FEWEST_OUTPUTS = 16
 """Output channels of a group below which unfolding windows would take longer than it saves."""
 DEEPEST = 160
 """Products of a result beyond which unfolding takes longer than copying images and results into another order."""
+MOST_TAPS = 7
+"""Taps of a row whose products are written one after the other, on lines that are packed once for all of them."""
 FULL = 0.75
 """The part of a panel's columns that must exist."""
 
@@ -85,6 +89,12 @@ def _call(c: Convolution, plane: tuple[int, int], lowering: Lowering) -> Call | 
     return None if writer.program is None else writer.write()
 
 
+def _phases(w: Window) -> int:
+    """The phases in which lines of the image are packed; 0 if they are unfolded for each tap."""
+    near = w.dilations[1] == 1 and w.strides[1] in (1, 2)
+    return w.strides[1] if near and 2 <= w.taps[1] <= MOST_TAPS else 0
+
+
 def _bytes(c: Convolution) -> int:
     return 8 if c.dtype == "float64" else 4
 
@@ -104,6 +114,7 @@ class _Writer:
         rows = choose(range(most, 0, -1), lambda r: -(-c.outputs // r) * (max(2 * r, r + 2.5, 9.5) + 0.8))
         self.tile = TileShape(rows, 2, lanes)
         self.block = BLOCK // (self.tile.columns * self.bytes) // rows * rows
+        self.phases = 0 if self._parts() > 1 else _phases(c.window)
         epilogue = c.places.epilogue
         self.kernel = KernelBuilder("+".join([epilogue.root.op, *(n.op for n in epilogue.nodes)]))
         self.body, self.bias = self._declared()
@@ -126,7 +137,7 @@ class _Writer:
         wanted = max(1, min(MOST_UNITS, c.outputs * self.depth * self.height * self.width * stacks // PRODUCTS))
         group = max(1, panels * stacks * blocks // wanted)
         sizes = {"n": c.batch, "g": c.groups, "b": blocks, "p": -(-panels // group)}
-        self.several = PANEL // (self.depth * tile.columns * self.bytes)
+        self.several = PANEL // (self._packed() * self.bytes)
         self._declare(panels, group)
         with kernel.block("for u in range(start, stop)"):
             names = [kernel.parameter(f"size_{name}", size) for name, size in sizes.items()]
@@ -166,25 +177,23 @@ class _Writer:
             kernel.line("next_q = min(first_q + several, last_q)")
             with kernel.block("for q in range(first_q, next_q)"):
                 self._start_panel()
-                self._pack(f"(q - first_q) * depth * {self.tile.columns}")
+                self._pack(f"(q - first_q) * {self._pitch()}")
             with kernel.block(f"for r in range(0, rows, {together})"):
                 kernel.line("below = channel + r")
                 with kernel.block("for q in range(first_q, next_q)"):
                     self._start_panel()
                     self.body.start_row({0: "n", 1: "y", 2: "below"})
-                    self._products(f"(q - first_q) * depth * {self.tile.columns}", "r", f"min({together}, rows - r)")
+                    self._products(f"(q - first_q) * {self._pitch()}", "r", f"min({together}, rows - r)")
 
     def _start_panel(self) -> None:
         self.kernel.line("y = q // across")
         self.kernel.line(f"column = (q - y * across) * {self.tile.columns}")
 
     def _declare(self, panels: int, group: int) -> None:
-        kernel, c, tile, w = self.kernel, self.c, self.tile, self.c.window
+        kernel, c, w = self.kernel, self.c, self.c.window
         kernel.source("image", c.image)
         kernel.source("weights", self.weights)
-        run = 1 if w.is_point else w.taps[1]
-        most = PANEL // (tile.columns * self.bytes) // run
-        parts = -(-self.depth // run // most)
+        run, parts = self._run(), self._parts()
         values = dict(zip(("image_n", "image_g", "image_c", "image_y"), c.image.strides))
         values |= dict(zip(("weights_g", "weights_o"), self.weights.strides))
         values |= {"depth": self.depth, "outputs": c.outputs, "width": self.width, "panels": panels}
@@ -201,6 +210,28 @@ class _Writer:
         if not w.is_point:
             kernel.top(f"zero = const_{self.suffix}(0.0)")
 
+    def _run(self) -> int:
+        """Products that are not parted."""
+        return 1 if self.c.window.is_point else self.c.window.taps[1]
+
+    def _parts(self) -> int:
+        """Parts of a panel that fit a first-level cache one at a time."""
+        most = PANEL // (self.tile.columns * self.bytes) // self._run()
+        return -(-self.depth // self._run() // most)
+
+    def _line(self) -> int:
+        """Elements of a line of the image where its phases are packed."""
+        length = phase_length(self.tile.columns, self.tile.lanes, self._run(), self.phases)
+        return self.phases * length
+
+    def _packed(self) -> int:
+        """Elements of a packed panel."""
+        return self.depth // self._run() * self._line() if self.phases else self.depth * self.tile.columns
+
+    def _pitch(self) -> str:
+        """The elements from one packed panel to the next."""
+        return f"(depth // taps_x) * {self._line()}" if self.phases else f"depth * {self.tile.columns}"
+
     def _pack(self, first: str) -> None:
         """Pixels that do not exist are multiplied as zeros, and never stored."""
         kernel, columns, w = self.kernel, self.tile.columns, self.c.window
@@ -214,15 +245,21 @@ class _Writer:
         kernel.line("left = column * stride_x - begin_x")
         kernel.line("top = y * stride_y - begin_y")
         kernel.line(f"first = {first}")
-        with kernel.block(f"for at in range(first, first + length * {columns}, taps_x * {columns})"):
+        line = str(self._line()) if self.phases else f"taps_x * {columns}"
+        with kernel.block(f"for at in range(first, first + (length // taps_x) * {line}, {line})"):
             kernel.line("at_y = top + ky * dilation_y")
             outside = kernel.block("if at_y < 0 or at_y >= input_y")
-            with outside, kernel.block(f"for i in range(at, at + taps_x * {columns})"):
+            with outside, kernel.block(f"for i in range(at, at + {line})"):
                 kernel.line(f"store_{self.suffix}(packed, i, zero)")
             with kernel.block("else"):
                 kernel.line("source = plane + c * image_c + at_y * image_y + left")
-                edges = ("dilation_x", "dilation_x", "-left", "input_x - left")
-                self._unfold(w.strides[1], "at", "source", "stride_x", "taps_x", *edges)
+                if self.phases:
+                    name = f"unfold_{self._line() // self.phases // self.tile.lanes}x{self.tile.lanes}_{self.suffix}"
+                    operands = "packed, at, image, source, -left, input_x - left"
+                    kernel.line(f"{name}_line{self.phases}({operands})")
+                else:
+                    edges = ("dilation_x", "dilation_x", "-left", "input_x - left")
+                    self._unfold(w.strides[1], "at", "source", "stride_x", "taps_x", *edges)
             kernel.line("ky += 1")
             with kernel.block("if ky == taps_y"):
                 kernel.line("ky = 0")
@@ -239,7 +276,8 @@ class _Writer:
         assert self.program is not None
         program = self.program.arguments(self.body, "column")
         kinds = f"{self.suffix}_{self.suffix}"
-        name = f"windows_{tile.rows}x{tile.vectors}x{tile.lanes}_{kinds}_even4{self.program.name}"
+        walk = f"even{self._run()}s{self.phases}" if self.phases else "even4"
+        name = f"windows_{tile.rows}x{tile.vectors}x{tile.lanes}_{kinds}_{walk}{self.program.name}"
         kernel.line(f"count = {rows}")
         weights = f"g * weights_g + (first_row + {row}) * weights_o"
         operands = ["block", "weights", weights, "weights_o", "1", "k", "length", "packed", panel, "0"]

@@ -26,6 +26,16 @@ def test_transposed_copies(dtype: str, shape: tuple[int, ...]) -> None:
     bench.check([bench.maker.transpose(x, permutation=order) for order in orders], EXACT)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "float64"])
+@pytest.mark.parametrize("shape", [(2, 20, 4157), (9, 4100), (48, 1030)])
+def test_transposed_copies_of_long_rows(dtype: str, shape: tuple[int, ...]) -> None:
+    """Few long rows: several cache lines of each are read one after the other."""
+    bench = Bench(Random(len(shape)))
+    x = bench.input(fill(bench, shape, dtype), dtype)
+    swap = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+    bench.check([bench.maker.transpose(x, permutation=swap)], EXACT)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int8", "float16", "int64"])
 @settings(max_examples=6)
 @given(bench=benches(), rows=st.integers(1, 140), columns=st.integers(1, 140), batch=st.sampled_from((1, 3)))

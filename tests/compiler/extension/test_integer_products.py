@@ -96,6 +96,8 @@ CONVOLUTIONS: list[tuple[Shape, Shape, Shape | None, Shape | None, dict[str, Any
     ),
     ((1, 5, 6, 6), (5, 1, 1, 1), (), (), {"groups": 5}),
     ((2, 16, 5, 5), (7, 16, 5, 5), (1,), (1,), {"padding": (2, 2, 2, 2)}),
+    ((2, 42, 9, 13), (6, 21, 3, 3), (), (), {"padding": (1, 1, 0, 1), "groups": 2, "strides": (1, 2)}),
+    ((1, 48, 11, 6), (5, 48, 2, 2), (), None, {"padding": (0, 1, 1, 0)}),
 ]  # fmt: skip
 
 
@@ -113,6 +115,16 @@ def test_conv(case: int, x_dtype: str, w_dtype: str, constant: bool) -> None:
     if zw is not None:
         given["filter_zero_point"] = _byte(bench, zw, w_dtype, constant=case == 2)
     _check(bench, bench.maker.call("conv_integer", x, w, **given), case + constant)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_convolutions_of_images_of_any_layout(seed: int) -> None:
+    bench = Bench(Random(seed))
+    x_dtype, w_dtype = PAIRS[seed % 4]
+    x = bench.operand(fill(bench, (2, 20, 9, 10), x_dtype, wild=True), x_dtype)
+    w = _byte(bench, (5, 20, 3, 3), w_dtype, constant=True)
+    zero = _byte(bench, (), x_dtype, constant=False)
+    bench.check([bench.maker.call("conv_integer", x, w, input_zero_point=zero, padding=(1, 1, 1, 1))], EXACT)
 
 
 def test_a_convolution_that_is_stored_transposed_with_what_follows_it() -> None:

@@ -67,3 +67,32 @@ def test_steps_differ_from_dilations_where_taps_are_channels() -> None:
 def test_other_names_are_none() -> None:
     with pytest.raises(KeyError):
         recipe("unfold_1x8_f32_s3")
+
+
+LINE = """
+def k(table, start, stop):
+    packed = ptr(table, 0)
+    image = ptr(table, 1)
+    at = par_i64(table, 2)
+    index = par_i64(table, 3)
+    low = par_i64(table, 4)
+    high = par_i64(table, 5)
+    {name}(packed, at, image, index, low, high)
+"""
+
+
+@pytest.mark.parametrize(("register", "dtype", "lanes"), [("f32", np.float32, 8), ("f64", np.float64, 4)])
+@pytest.mark.parametrize("phases", [1, 2])
+def test_lines_apart_in_phases(register: str, dtype: type, lanes: int, phases: int) -> None:
+    """Only elements that exist are read: all others are NaN."""
+    kernel, length, first, at = Kernel(LINE.format(name=f"unfold_3x{lanes}_{register}_line{phases}")), 3 * lanes, 40, 16
+    for low, high in [(0, phases * length), (0, 10_000), (5, 9), (-4, 14), (3, 3), (7, 10_000), (-9, 0), (60, 70)]:
+        image = np.random.default_rng(0).uniform(-1, 1, 300).astype(dtype)
+        met = np.arange(300) - first
+        image[(met < low) | (met >= high)] = np.nan
+        packed = full(at + phases * length + 8, dtype)
+        kernel([packed, image, at, first, low, high], 0, 1)
+        places = np.arange(length) * phases + np.arange(phases)[:, None]
+        expected = np.where((places >= low) & (places < high), image[first + places], 0)
+        np.testing.assert_array_equal(packed[at : at + phases * length].reshape(phases, length), expected)
+        assert (packed[:at] == 7).all() and (packed[at + phases * length :] == 7).all()

@@ -22,6 +22,8 @@ CASES = [
     ({"c": 5, "o": 300, "h": 5, "w": 31, "y": 2}, {"padding": (1, 0, 1, 0)}),
     ({"c": 2, "o": 16, "h": 4, "w": 200, "x": 40}, {"padding": (1, 1, 39, 39), "strides": (1, 2)}),
     ({"c": 4, "o": 24, "h": 6, "w": 15}, {"padding": (3, 3, 1, 1), "filter_layout": "hwio", "strides": (2, 1)}),
+    ({"n": 2, "g": 2, "c": 3, "o": 17, "h": 6, "w": 46, "x": 7}, {"padding": (2, 0, 9, 9), "dtype": "float64"}),
+    ({"c": 3, "o": 18, "h": 6, "w": 70, "x": 2}, {"padding": (0, 2, 1, 30), "strides": (1, 2)}),
     ({"c": 1, "o": 33, "h": 33, "w": 29}, {"constant": False, "bias": False, "padding": (1, 1, 1, 1)}),
 ]
 
@@ -46,3 +48,4 @@ def test_neither_images_nor_results_are_copied() -> None:
     y = m.relu(m.conv2d(x, m.constant(numbers(1, (32, 3, 7, 7))), padding=(3, 3, 3, 3), strides=(2, 2)))
     (kernel,) = lower_graph(fuse(m.graph(y=y)), m.constants).kernels
     assert "unfold_" in kernel.source
+    assert "_line2(" in kernel.source
