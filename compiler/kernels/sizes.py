@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["STACK_LIMIT", "TREE_EXIT", "TREE_ROWS", "WIDEST_LEAF", "leaf_width", "reach_bytes"]
+__all__ = ["STACK_LIMIT", "TREE_EXIT", "TREE_ROWS", "WIDEST_LEAF", "leaf_width", "phase_length", "reach_bytes"]
 
 STACK_LIMIT = 1 << 16
 """Most bytes of scratch memory on the stack: threads have small stacks."""
@@ -22,3 +22,8 @@ def reach_bytes(form: str) -> int:
 def leaf_width(width: int) -> int:
     """The least width of a ``treesum`` that is not below ``width``."""
     return next((w for w in (1, 2, 4) if w >= width), -(-width // 8) * 8)
+
+
+def phase_length(width: int, lanes: int, taps: int, phases: int) -> int:
+    """Elements of a phase that ``taps`` neighbouring taps of ``width`` neighbouring windows meet, in whole vectors."""
+    return -(-(width + (taps - 1) // phases) // lanes) * lanes

@@ -23,7 +23,7 @@ from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe, matched
 from basalt.compiler.kernels.loops import counted, micro_kernel
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
-__all__ = ["phase_length", "recipe"]
+__all__ = ["recipe"]
 
 _NAME = re.compile(r"unfold_(\d+)x(\d+)_(f32|f64)_(?:s([012])|line([12]))")
 Row = Callable[[ir.Value, ir.Value, "tuple[ir.Value, ir.Value] | None"], None]
@@ -126,11 +126,6 @@ class _Unfolding:
 
     def _element(self, pointer: ir.Value, number: int) -> ir.Value:
         return self.memory.at(pointer, I64(number), self.register) if number else pointer
-
-
-def phase_length(width: int, lanes: int, taps: int, phases: int) -> int:
-    """Elements of a phase that ``taps`` neighbouring taps of ``width`` neighbouring windows meet, in whole vectors."""
-    return -(-(width + (taps - 1) // phases) // lanes) * lanes
 
 
 def _write_line(size: tuple[int, int], register: str, phases: int, e: Emitter, arguments: Sequence[ir.Value]) -> None:

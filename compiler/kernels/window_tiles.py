@@ -31,7 +31,7 @@ from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe, matched
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
 from basalt.compiler.kernels.loops import POINTER, counted, micro_kernel
-from basalt.compiler.kernels.unfolding import phase_length
+from basalt.compiler.kernels.sizes import phase_length
 from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
 
 __all__ = ["recipe"]

@@ -19,8 +19,8 @@ from ..codegen.terms import SUFFIX
 from ..codegen.tiling import TileShape, lanes_of, register_type
 from ..codegen.units import decode
 from ..ir import Value
+from ..kernels.sizes import phase_length
 from ..kernels.target import target
-from ..kernels.unfolding import phase_length
 from ..views import View
 from .conv import Convolution
 from .geometry import Window, declare_bias
