@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from basalt.errors import UnsupportedError, ValidationError
 from basalt.runtime.stored.model import MODEL, StoredModel, declared_values
 from basalt.runtime.stored.signatures import UnseenError
-from basalt.runtime.threads import thread_count
+from basalt.runtime.threads import optional_thread_count
 from basalt.serialization.program.file import ProgramFile, open_program
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Runner:
         threads: int | None = None,
         trusted_keys: str | os.PathLike[str] | None = None,
     ) -> None:
-        threads = None if threads is None else thread_count(threads)
+        threads = optional_thread_count(threads)
         self._options = (trust_native, threads, trusted_keys)
         self._threads = threads
         self._file = source if isinstance(source, ProgramFile) else open_program(source)

@@ -13,7 +13,7 @@ import numpy as np
 from basalt.errors import InvalidStateError, ValidationError
 from basalt.runtime.declared import check_feeds, check_known
 from basalt.runtime.spec import ProgramSpec
-from basalt.runtime.threads import thread_count
+from basalt.runtime.threads import optional_thread_count
 
 from .backend import InterpretedProgram, Plan, Runnable, plan_program, program_spec
 from .explain import Explanation, explain, source_of
@@ -70,7 +70,7 @@ class Executable:
         check_solvable(graph.inputs)
         self._graph = graph
         self._constants = constants
-        self._threads = None if threads is None else thread_count(threads)
+        self._threads = optional_thread_count(threads)
         self._destroyed = False
         self._names = tuple(v.name for v in graph.inputs)
         self._static = graph.is_static

@@ -167,6 +167,11 @@ def thread_count(count: Any) -> int:
     return int(count.__index__())
 
 
+def optional_thread_count(count: Any) -> int | None:
+    """As :func:`thread_count`; None, which leaves the number to the process, stays None."""
+    return None if count is None else thread_count(count)
+
+
 def get_num_threads() -> int:
     """Number of threads that programs use: what :func:`set_num_threads` set, else the environment variable
     BASALT_NUM_THREADS, else the physical cores that this process may use (affinity mask, container's CPU quota).

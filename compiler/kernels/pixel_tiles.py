@@ -29,12 +29,11 @@ from basalt.compiler.kernels import types
 from basalt.compiler.kernels.emit import I8, I32, I64, Emitter, Recipe, matched
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
 from basalt.compiler.kernels.loops import counted, micro_kernel
-from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
+from basalt.compiler.kernels.vectors import KINDS, VectorMemory, bytes_of
 
 __all__ = ["recipe"]
 
-_KINDS = "f32|f64|f16|bf16"
-_NAME = re.compile(rf"pixels_(\d+)x(\d+)x(\d+)_({_KINDS})_(f32|f64)_(run|any)({PATTERN})")
+_NAME = re.compile(rf"pixels_(\d+)x(\d+)x(\d+)_({KINDS})_(f32|f64)_(run|any)({PATTERN})")
 LOOPS = 3
 UNROLLED = 4
 """Steps of a run between two tests of its end."""

@@ -28,12 +28,11 @@ from basalt.compiler.kernels.emit import I1, I8, I32, I64, Emitter, Recipe, matc
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
 from basalt.compiler.kernels.loops import POINTER, counted, micro_kernel
 from basalt.compiler.kernels.target import SPLIT, target
-from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
+from basalt.compiler.kernels.vectors import KINDS, VectorMemory, bytes_of
 
 __all__ = ["recipe"]
 
-_KINDS = "f32|f64|f16|bf16"
-_NAME = re.compile(rf"product_(\d+)x(\d+)x(\d+)_({_KINDS})_({_KINDS})_(f32|f64)_([ua])([pm])(n?)({PATTERN})")
+_NAME = re.compile(rf"product_(\d+)x(\d+)x(\d+)_({KINDS})_({KINDS})_(f32|f64)_([ua])([pm])(n?)({PATTERN})")
 _OPERANDS = 16
 UNROLLED = 4
 """Steps between two tests of the loop's end."""

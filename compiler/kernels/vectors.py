@@ -12,7 +12,10 @@ from basalt.compiler.kernels.emit import I1, I16, I32, I64, REGISTERS, Emitter, 
 from basalt.compiler.kernels.loops import POINTER
 from basalt.compiler.kernels.target import target
 
-__all__ = ["VectorMemory"]
+__all__ = ["KINDS", "VectorMemory"]
+
+KINDS = "f32|f64|f16|bf16"
+"""The memory types of floating-point numbers, for patterns of names."""
 
 
 class VectorMemory:

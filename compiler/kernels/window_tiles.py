@@ -32,12 +32,11 @@ from basalt.compiler.kernels.emit import I32, I64, Emitter, Recipe, matched
 from basalt.compiler.kernels.finish import PATTERN, Find, Finish, Finisher, parsed
 from basalt.compiler.kernels.loops import POINTER, counted, micro_kernel
 from basalt.compiler.kernels.sizes import phase_length
-from basalt.compiler.kernels.vectors import VectorMemory, bytes_of
+from basalt.compiler.kernels.vectors import KINDS, VectorMemory, bytes_of
 
 __all__ = ["recipe"]
 
-_KINDS = "f32|f64|f16|bf16"
-_NAME = re.compile(rf"windows_(\d+)x(\d+)x(\d+)_({_KINDS})_(f32|f64)_(listed|even)(\d)(?:s(\d))?({PATTERN})")
+_NAME = re.compile(rf"windows_(\d+)x(\d+)x(\d+)_({KINDS})_(f32|f64)_(listed|even)(\d)(?:s(\d))?({PATTERN})")
 _OPERANDS = 15
 _LINE = 64
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from basalt.errors import InvalidStateError, UnsupportedError, ValidationError
 from basalt.runtime.declared import Declared, check_known, declared_value
-from basalt.runtime.threads import thread_count
+from basalt.runtime.threads import optional_thread_count
 from basalt.serialization import TensorSpec
 from basalt.serialization.onnx import OnnxModel, OnnxType, OnnxValueInfo
 
@@ -50,7 +50,7 @@ class OnnxExecutable:
         self, source: OnnxModel, *, threads: int | None = None, eager: bool | None = None, general: bool = False
     ) -> None:
         check_model(source)
-        threads = None if threads is None else thread_count(threads)
+        threads = optional_thread_count(threads)
         self.onnx = source
         self.metadata: dict[str, str] = dict(source.metadata_props)
         self._destroyed = False

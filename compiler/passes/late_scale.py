@@ -33,23 +33,24 @@ def unscaled(m: Match, e: Emitter, value: Value) -> tuple[Value, float]:
 
     Kernels multiply scores by one in passing; before the product it takes a pass over the operand.
     """
+    turning, found = _found(m, value)
+    if found is None:
+        return value, 1.0
+    x, factor = found
+    return (x if turning is None else e.emit("transpose", x, permutation=turning.attrs["permutation"])), factor
+
+
+def _found(m: Match, value: Value) -> tuple[Node | None, tuple[Value, float] | None]:
+    """The transpose that an operand comes from, if it does, and what is multiplied by which number before."""
     producer = m.graph.producer(value)
-    found = _factor(m, producer)
-    if found is not None:
-        return found
     if producer is not None and producer.op == "transpose" and m.graph.uses(value) <= 1:
-        found = _factor(m, m.graph.producer(producer.present[0]))
-        if found is not None:
-            return e.emit("transpose", found[0], permutation=producer.attrs["permutation"]), found[1]
-    return value, 1.0
+        return producer, _factor(m, m.graph.producer(producer.present[0]))
+    return None, _factor(m, producer)
 
 
 def _scaled(m: Match, value: Value) -> bool:
     """Whether ``unscaled`` finds a number, other than 0, of an operand that is no small part of the product."""
-    producer = m.graph.producer(value)
-    if producer is not None and producer.op == "transpose" and m.graph.uses(value) <= 1:
-        producer = m.graph.producer(producer.present[0])
-    found = _factor(m, producer)
+    _, found = _found(m, value)
     return found is not None and found[1] != 0 and _elements(m.output) <= _LARGER * _elements(value)
 
 

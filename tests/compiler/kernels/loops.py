@@ -57,6 +57,13 @@ class Kernel:
         assert self._native(first, second, slots.ctypes.data, start, stop) == 0
 
 
+def kernel_of_call(name: str, operands: str, pointers: str, integers: str) -> Kernel:
+    """The kernel that calls a primitive once; its table has the ``pointers``, then the ``integers``, named in order."""
+    lines = [f"    {p} = ptr(table, {i})" for i, p in enumerate(pointers.split())]
+    lines += [f"    {n} = par_i64(table, {i})" for i, n in enumerate(integers.split(), len(lines))]
+    return Kernel("\n".join(["def k(table, start, stop):", *lines, f"    {name}({operands})", ""]))
+
+
 class Loop:
     """``out[i] = expression`` of ``x0, x1, ...``, elements of arrays with the data types `inputs`."""
 

@@ -7,26 +7,7 @@ import pytest
 
 from basalt.compiler.kernels.transposition import block_size
 
-from .loops import Kernel
-
-SPACED = """
-def k(table, start, stop):
-    target = ptr(table, 0)
-    source = ptr(table, 1)
-    stride = par_i64(table, 2)
-    rows = par_i64(table, 3)
-    columns = par_i64(table, 4)
-    transpose_{bits}(target, 3, columns + 2, source, 5, stride, rows, columns)
-"""
-PICKED = """
-def k(table, start, stop):
-    target = ptr(table, 0)
-    source = ptr(table, 1)
-    places = ptr(table, 2)
-    rows = par_i64(table, 3)
-    columns = par_i64(table, 4)
-    transpose_{bits}_picked(target, 3, columns + 2, source, places, rows, columns)
-"""
+from .loops import Kernel, kernel_of_call
 
 
 def sizes(bits: int) -> list[tuple[int, int]]:
@@ -37,7 +18,8 @@ def sizes(bits: int) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 def test_columns_at_equal_distances(bits: int) -> None:
-    kernel = Kernel(SPACED.format(bits=bits))
+    operands = "target, 3, columns + 2, source, 5, stride, rows, columns"
+    kernel = kernel_of_call(f"transpose_{bits}", operands, "target source", "stride rows columns")
     source = np.random.default_rng(1).integers(0, 1 << min(bits, 62), 5000).astype(f"u{bits // 8}")
     for rows, columns in sizes(bits):
         places = 5 + np.arange(columns) * (rows + 4)
@@ -46,7 +28,9 @@ def test_columns_at_equal_distances(bits: int) -> None:
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 def test_columns_anywhere(bits: int) -> None:
-    kernel, rng = Kernel(PICKED.format(bits=bits)), np.random.default_rng(2)
+    operands = "target, 3, columns + 2, source, places, rows, columns"
+    kernel = kernel_of_call(f"transpose_{bits}_picked", operands, "target source places", "rows columns")
+    rng = np.random.default_rng(2)
     source = rng.integers(0, 1 << min(bits, 62), 5000).astype(f"u{bits // 8}")
     for rows, columns in sizes(bits):
         places = rng.integers(0, 5000 - rows, columns)

@@ -8,22 +8,12 @@ import pytest
 from basalt.compiler.kernels.namespace import recipe
 from basalt.runtime.memory import aligned_empty
 
-from .loops import Kernel
+from .loops import Kernel, kernel_of_call
 
-SOURCE = """
-def k(table, start, stop):
-    packed = ptr(table, 0)
-    image = ptr(table, 1)
-    at = par_i64(table, 2)
-    index = par_i64(table, 3)
-    stride = par_i64(table, 4)
-    taps = par_i64(table, 5)
-    step = par_i64(table, 6)
-    dilation = par_i64(table, 7)
-    low = par_i64(table, 8)
-    high = par_i64(table, 9)
-    {name}(packed, at, image, index, stride, taps, step, dilation, low, high)
-"""
+
+def unfolding(name: str) -> Kernel:
+    operands = "packed, at, image, index, stride, taps, step, dilation, low, high"
+    return kernel_of_call(name, operands, "packed image", "at index stride taps step dilation low high")
 
 
 def full(count: int, dtype: type) -> np.ndarray:
@@ -37,7 +27,7 @@ def full(count: int, dtype: type) -> np.ndarray:
 @pytest.mark.parametrize("stride", [1, 2, 5])
 def test_elements_that_windows_meet(register: str, dtype: type, lanes: int, stride: int) -> None:
     """Only elements that exist are read: all others are NaN."""
-    kernel = Kernel(SOURCE.format(name=f"unfold_2x{lanes}_{register}_s{stride if stride <= 2 else 0}"))
+    kernel = unfolding(f"unfold_2x{lanes}_{register}_s{stride if stride <= 2 else 0}")
     for limits in [(1, 0, 10_000), (1, 2, 9), (3, -4, 14), (2, 0, 1), (1, 3, 3), (2, 7, 10_000)]:
         check(kernel, dtype, lanes, stride, *limits)
 
@@ -56,7 +46,7 @@ def check(kernel: Kernel, dtype: type, lanes: int, stride: int, dilation: int, l
 
 
 def test_steps_differ_from_dilations_where_taps_are_channels() -> None:
-    kernel = Kernel(SOURCE.format(name="unfold_1x8_f32_s1"))
+    kernel = unfolding("unfold_1x8_f32_s1")
     image = np.arange(60, dtype=np.float32)
     packed = full(24, np.float32)
     kernel([packed, image, 0, 4, 1, 3, 20, 0, 0, 6], 0, 1)
@@ -69,23 +59,13 @@ def test_other_names_are_none() -> None:
         recipe("unfold_1x8_f32_s3")
 
 
-LINE = """
-def k(table, start, stop):
-    packed = ptr(table, 0)
-    image = ptr(table, 1)
-    at = par_i64(table, 2)
-    index = par_i64(table, 3)
-    low = par_i64(table, 4)
-    high = par_i64(table, 5)
-    {name}(packed, at, image, index, low, high)
-"""
-
-
 @pytest.mark.parametrize(("register", "dtype", "lanes"), [("f32", np.float32, 8), ("f64", np.float64, 4)])
 @pytest.mark.parametrize("phases", [1, 2])
 def test_lines_apart_in_phases(register: str, dtype: type, lanes: int, phases: int) -> None:
     """Only elements that exist are read: all others are NaN."""
-    kernel, length, first, at = Kernel(LINE.format(name=f"unfold_3x{lanes}_{register}_line{phases}")), 3 * lanes, 40, 16
+    name, operands = f"unfold_3x{lanes}_{register}_line{phases}", "packed, at, image, index, low, high"
+    kernel = kernel_of_call(name, operands, "packed image", "at index low high")
+    length, first, at = 3 * lanes, 40, 16
     for low, high in [(0, phases * length), (0, 10_000), (5, 9), (-4, 14), (3, 3), (7, 10_000), (-9, 0), (60, 70)]:
         image = np.random.default_rng(0).uniform(-1, 1, 300).astype(dtype)
         met = np.arange(300) - first
